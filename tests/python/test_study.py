@@ -113,7 +113,7 @@ def test_a_program_that_cannot_be_started_is_an_error(tmp_path, monkeypatch):
     broken.write_text("no program")
     broken.chmod(0o755)
     monkeypatch.setenv("HPO_BIN_DIR", str(tmp_path))
-    with pytest.raises(OSError, match="hpo-server"):
+    with pytest.raises(hpo.HpoError, match="hpo-server cannot be started"):
         hpo.Study("mine", SPACE, storage=tmp_path)
 
 

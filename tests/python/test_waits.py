@@ -327,3 +327,132 @@ def test_an_interrupt_of_a_joined_search_leaves_the_others(tmp_path):
         other.wait(30)
         assert study.state().counts.queued == 3
         assert study.tell(study.ask(), 1.0) == "completed"
+
+
+def test_a_function_that_ignores_that_it_is_to_stop_is_ended_by_its_time_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(_runner, "_LEAST_GRACE_S", 0.5)
+
+    def train(trial):
+        for step in range(10**6):
+            trial.report(step, 1.0)
+            time.sleep(0.05)
+
+    with pytest.raises(hpo.HpoError, match="the last that was pruned was trial 0: .*time limit"):
+        hpo.minimize(train, SPACE, trials=1, budget={"trial_wall_clock": "1s"}, storage=tmp_path, verbose=False)
+
+
+def test_a_search_that_somebody_stopped_says_so(tmp_path):
+    def train(trial):
+        if trial.number == 1:
+            with hpo.Study("study", storage=tmp_path) as study:
+                study.stop()
+        return trial["x"]
+
+    with pytest.warns(hpo.EndedEarly, match="was stopped before its budget was used"):
+        hpo.minimize(train, SPACE, trials=20, storage=tmp_path, verbose=False)
+
+
+def test_where_no_configuration_fits_the_search_ends():
+    def train(trial):
+        raise hpo.OutOfMemory("too large", needed_bytes=2 << 30)
+
+    with pytest.raises(hpo.HpoError, match="fits|too large"):
+        hpo.minimize(train, {"n": hpo.int(1, 3)}, trials=6, memory="1GiB", verbose=False)
+
+
+def test_one_error_of_memory_that_no_parameter_explains_rules_nothing_out():
+    def train(trial):
+        if trial.number == 2:
+            raise hpo.OutOfMemory("by chance")
+        return trial["lr"]
+
+    space = {"lr": hpo.log(1e-5, 1e-2), "wd": hpo.uniform(0, 0.1)}
+    best = hpo.minimize(train, space, trials=6, memory="1GiB", verbose=False)
+    assert best.state == "completed"
+
+
+def test_an_exception_whose_text_cannot_be_had(tmp_path):
+    class Odd(Exception):
+        def __str__(self):
+            raise ValueError("no text")
+
+    def train(trial):
+        raise Odd()
+
+    with pytest.raises(hpo.StudyFailed, match="Odd"):
+        hpo.minimize(train, SPACE, trials=1, budget={"failures_in_a_row": 1}, storage=tmp_path, verbose=False)
+
+
+def searched(tmp_path, module, program):
+    (tmp_path / "searched.py").write_text(module)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False,
+                          cwd=tmp_path)
+
+
+MODULE = """
+import hpo
+def train(trial):
+    return trial["x"]
+"""
+
+
+def test_a_module_that_begins_a_search_where_it_is_imported_is_named(tmp_path):
+    done = searched(tmp_path, MODULE + 'hpo.minimize(train, {"x": hpo.uniform(0, 1)}, trials=2)\n',
+                    "import threading, time; threading.Thread(target=time.sleep, args=(5,), daemon=True).start()\n"
+                    "import searched")
+    assert done.returncode == 1
+    assert 'put the call under if __name__ == "__main__":' in done.stderr
+
+
+def test_an_import_that_ends_its_process(tmp_path):
+    done = searched(tmp_path, MODULE + "import os\nif 'search' not in os.environ: os.kill(os.getpid(), 9)\n",
+                    "import os; os.environ['search'] = 'here'\nimport hpo, searched, threading, time\n"
+                    "del os.environ['search']\nthreading.Thread(target=time.sleep, args=(5,), daemon=True).start()\n"
+                    'hpo.minimize(searched.train, {"x": hpo.uniform(0, 1)}, trials=2)')
+    assert "its process was killed by SIGKILL while it loaded the function" in done.stderr
+
+
+def test_a_parent_that_ignores_the_end_of_its_children(tmp_path):
+    program = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nimport hpo, searched\n{}" \
+        'print(hpo.minimize(searched.train, {{"x": hpo.uniform(0, 1)}}, trials=3, verbose=False).state)'
+    for before in ("", "import threading, time; threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"):
+        done = searched(tmp_path, MODULE, program.format(before))
+        assert done.stdout == "completed\n", done.stderr
+
+
+def test_what_trials_started_ends_with_a_search_that_is_killed(tmp_path):
+    program = f"""
+import hpo, pathlib, subprocess, time
+def train(trial):
+    child = subprocess.Popen(["sleep", "600"])
+    pathlib.Path({str(tmp_path)!r}, "child").write_text(str(child.pid))
+    time.sleep(600)
+hpo.minimize(train, {{"x": hpo.uniform(0, 1)}}, trials=2, verbose=False)
+"""
+    search = python(program)
+    file = tmp_path / "child"
+    wait_until(lambda: file.exists() and file.read_text())
+    search.kill()
+    search.wait()
+    wait_until(lambda: not pathlib.Path("/proc", file.read_text()).exists())
+
+
+def test_a_closed_standard_error_does_not_end_a_search(tmp_path):
+    (tmp_path / "searched.py").write_text(MODULE)
+    program = 'import searched, hpo; print(hpo.minimize(searched.train, {"x": hpo.uniform(0, 1)}, trials=2).state)'
+    done = subprocess.run(["sh", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, program], cwd=tmp_path, text=True,
+                          stdout=subprocess.PIPE, timeout=120, check=False)
+    assert done.stdout == "completed\n"
+
+
+def test_a_folder_that_cannot_be_used_is_named(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(hpo.HpoError, match=f"the storage folder {file}/folder cannot be used: Not a directory"):
+        hpo.Study("mine", SPACE, storage=file / "folder")
+
+
+def test_a_proxy_of_the_environment_is_not_for_this_machine(tmp_path):
+    done = subprocess.run([sys.executable, "-c", SHARED, str(tmp_path)], capture_output=True, text=True, timeout=60,
+                          check=False, env={**os.environ, "http_proxy": "http://127.0.0.1:9"})
+    assert done.stdout == "12\n", done.stderr

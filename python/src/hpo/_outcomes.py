@@ -17,7 +17,7 @@ def outcome(told: "Mapping[str, Any]") -> Any:
     if kind == "completed":
         fields: "dict[str, Any]" = {"metrics": numbers(told["metrics"])}
     elif kind == "stopped_by_pruner":
-        fields = {"step": told["step"], "metrics": numbers(told["metrics"])}
+        fields = {"step": told["step"], "metrics": numbers(told["metrics"]), "pruner": told.get("pruner", "")}
     elif kind == "out_of_memory":
         fields = {key: told[key] for key in ("error_message", "error_traceback", "needed_bytes",
                                              "peak_bytes", "limit_bytes") if told.get(key)}

@@ -64,8 +64,9 @@ class Child:
     def _pass_on(self) -> None:
         data = os.read(self._errors, 1 << 16)
         self._at_end = not data
-        with contextlib.suppress(OSError):
-            os.write(2, data)
+        if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison]  # else 2 may be anything
+            with contextlib.suppress(OSError):
+                os.write(2, data)
         self._tail.append(data)
         while sum(map(len, self._tail)) - len(self._tail[0]) > _TAIL_BYTES:
             self._tail.popleft()
@@ -123,7 +124,6 @@ class Forker:
             self._pid = os.fork()
             if self._pid == 0:
                 ours.close()
-                die_with_parent()
                 serve(theirs, self._train, False)
         else:
             self._is_loaded = False
@@ -162,13 +162,19 @@ class Forker:
             while not select.select([self._socket], [], [], 0.1)[0]:
                 if not waits():
                     return False
-            told = json.loads(self._answers.readline() or b'{"error": "the process has ended"}')
+            answer = self._answers.readline()
+            told = json.loads(answer) if answer else {"error": self._how_it_ended()}
             self.state = ""
             if "error" in told:
                 raise HpoError("the function cannot be loaded in a fresh interpreter, in which each trial runs; "
                                f"pass isolate=False to run the trials in this process:\n{told['error']}")
             self._is_loaded, self._single = True, bool(told["single"])
         return True
+
+    def _how_it_ended(self) -> str:
+        status = self._process.wait() if self._process is not None else 0
+        how = f"was killed by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
+        return f"its process {how} while it loaded the function and what that imports"
 
     def wait(self, child: Child) -> int:
         """Of the child: its exit status, or minus its signal. All that it started is gone then."""
@@ -182,8 +188,9 @@ class Forker:
         """The slot's process ran the trial itself, and is replaced."""
         process = self._process
         assert process is not None
-        while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
-            child.wait_for(None, _POLL_S)
+        with contextlib.suppress(ChildProcessError):  # this process ignores the end of its children
+            while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+                child.wait_for(None, _POLL_S)
         child.kill()  # what it started, while its number is not another's
         status = process.wait()
         self._answers.close()
@@ -196,7 +203,8 @@ class Forker:
         self._answers.close()
         self._socket.close()
         if self._process is None:
-            os.waitpid(self._pid, 0)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._pid, 0)
         else:
             self._process.kill()
             self._process.wait()
@@ -208,36 +216,62 @@ def _send_setup(slot: socket.socket, pickled: bytes) -> None:
         slot.sendall(json.dumps(setup).encode() + b"\n" + pickled)
 
 
-def die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with_parent(by: int = signal.SIGKILL) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, by)
+
+
+def signal_name(number: int) -> str:
+    """SIGSEGV, ...; of a real-time signal its number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _kill_group(leader: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def serve(requests: socket.socket, train: Train, single: bool) -> None:
     """The process of a slot: never returns. `single`: it runs one trial itself."""
     status = 1
+    trial = 0
+
+    def end_all(*_: object) -> None:
+        """The search is dead: what its trial had started must not live on."""
+        if trial:
+            _kill_group(trial)
+        os._exit(1)
+
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, end_all)
+        die_with_parent(signal.SIGTERM)
         while True:
             data, fds = _request(requests)
             if not data:
                 break
             if single:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                die_with_parent()
                 requests.sendall(b"%d\n" % os.getpid())
                 _train_one(fds, json.loads(data), train)
             pid = os.fork()
             if pid == 0:
                 requests.close()
                 os.setsid()
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 die_with_parent()
                 _train_one(fds, json.loads(data), train)
+            trial = pid
             for fd in fds:
                 os.close(fd)
             requests.sendall(b"%d\n" % pid)
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-            try:
-                os.killpg(pid, signal.SIGKILL)  # What it started; the child itself still holds the id.
-            except (ProcessLookupError, PermissionError):
-                pass
+            _kill_group(pid)  # What it started; the child itself still holds the id.
+            trial = 0
             requests.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
         status = 0
     except BrokenPipeError:

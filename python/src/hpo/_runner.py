@@ -4,6 +4,7 @@ import contextlib
 import pathlib
 import shutil
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -12,10 +13,10 @@ from typing import Any, Callable, Sequence
 
 from . import _outcomes, _wire, checks
 from ._pickled import dumps, why_not_fork
-from ._processes import Child, Forker, num_oom_kills, resident_bytes
+from ._processes import Child, Forker, num_oom_kills, resident_bytes, signal_name
 from ._progress import Progress, counts_of, view_of
 from ._session import Device, Lease, LeaseLost, Session
-from ._slot import SLOW_START_S
+from ._slot import SLOW_START_S, is_loading
 from .errors import Blocked, EndedEarly, InvalidInput, StudyFailed
 from .sizes import readable
 from .study import SessionSink, Study, TrialRecord, job_of, next_lease, raise_if_failed
@@ -28,6 +29,7 @@ START_S = 120.0  # a process that has not reached the function then is ended
 _WATCH_S = 0.02
 _FOREVER_S = 1e9
 _NO_LIMIT = -1
+_PRUNED = ("pruned", "time limit")
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,9 @@ def _run(study: Study, train: Train, slots: "list[Device]", forkers: "list[Forke
 
 def _forkers(train: Train, count: int, cleanup: contextlib.ExitStack) -> "list[Forker]":
     """One for each slot. They are made before the study is opened: its threads must not be forked."""
+    if is_loading():
+        raise InvalidInput("a search begins while a module is imported by the interpreter that runs a search's trials: put "
+                           "the call under if __name__ == \"__main__\":")
     why = why_not_fork()
     pickled = dumps(train, why) if why else None
     forkers: "list[Forker]" = []
@@ -91,6 +96,12 @@ def _check_end(study: Study, runner: "_Runner") -> None:
         if not state.counts.completed:
             raise Blocked(text)
         warnings.warn(text, EndedEarly, stacklevel=7)
+    elif state.order == _wire.number("StudyOrder", "STUDY_ORDER_STOP"):
+        warnings.warn(f"study {study.name} was stopped before its budget was used: {state.waiting_for}", EndedEarly,
+                      stacklevel=7)
+    if state.counts.completed and state.best_violation > 0:
+        warnings.warn(f"study {study.name}: no trial meets the constraints; the best one is the nearest to them",
+                      UserWarning, stacklevel=7)
 
 
 def _in_threads(runner: "_Runner", forkers: "list[Forker]", slots: "list[Device]") -> None:
@@ -162,7 +173,8 @@ class _Runner:
         state = study.state()
         self._objectives = [str(one.metric) for one in state.objectives]
         self.limit_s = state.budget.trial_wall_clock.ToNanoseconds() / 1e9  # of a trial; 0: none
-        self.progress = Progress(state, view_of(counts_of(state)[1], counts_of(state)[0]) if verbose else None,
+        shows = verbose and sys.stderr is not None  # pyright: ignore[reportUnnecessaryComparison]
+        self.progress = Progress(state, view_of(counts_of(state)[1], counts_of(state)[0]) if shows else None,
                                  self._waits)
         folder = study.folder or pathlib.Path.cwd()
         self._checkpoints = folder / "checkpoints" / study.name
@@ -274,14 +286,6 @@ def _line(lease: Lease, end: "dict[str, Any]", state: str) -> str:
     return f"trial {lease.assignment.trial:>4}  {state:<9}  {told}  {params}".rstrip()
 
 
-def _signal_name(number: int) -> str:
-    """SIGSEGV, ...; of a real-time signal its number."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
 class _Attempt:
     """A trial in its child: passes on what it says, ends it where it must end. `used`: its memory,
     once it has run; `final_plan`: by which it did."""
@@ -362,17 +366,23 @@ class _Attempt:
         if self._stop.is_set():
             self._killed = "interrupted"
         now = time.monotonic()
-        if self._limit_s and now > self._begin + self._limit_s:
+        if self._is_out_of_time():
             self._lease.stop = self._lease.stop or "time limit"
         if not self._killed and self._lease.stop and not self._told_at:
             self._told_at = now
             child.channel.send(type="stop", reason=self._lease.stop)
         if self._told_at and self._lease.stop != "pruned" and now > self._told_at + self._grace_s():
             self._killed = "stopped"
+        if self._limit_s and now > self._begin + self._limit_s + self._grace_s():
+            self._killed = self._killed or "stopped"  # whatever else it was told, and ignored
         return bool(self._killed)
 
+    def _is_out_of_time(self) -> bool:
+        return self._lease.stop == "time limit" or \
+            (self._limit_s > 0 and time.monotonic() > self._begin + self._limit_s)
+
     def _grace_s(self) -> float:
-        if self._lease.stop != "time limit" or not self._limit_s:
+        if self._lease.stop not in _PRUNED or not self._limit_s:
             return STOP_GRACE_S
         return min(STOP_GRACE_S, max(_LEAST_GRACE_S, self._limit_s / 10))
 
@@ -391,9 +401,9 @@ class _Attempt:
             return {"kind": "out_of_memory", "limit_bytes": limit, "peak_bytes": self._peak_bytes,
                     "error_message": f"the trial used {readable(self._peak_bytes)} of host memory; "
                                      f"its limit is {readable(limit)}"}
-        if self._killed == "stopped" and self._lease.stop == "time limit":
-            return {"kind": "stopped_by_pruner", "step": self._last["step"],
-                    "metrics": self._last["metrics"]}
+        if self._killed == "stopped" and self._lease.stop in _PRUNED:
+            return {"kind": "stopped_by_pruner", "step": self._last["step"], "metrics": self._last["metrics"],
+                    **({"pruner": "time limit"} if self._is_out_of_time() else {})}
         if self._killed == "refused":
             return _failed(f"the server refused what the trial reported: {self._refusal}", said)
         if self._killed == "not started":
@@ -404,7 +414,7 @@ class _Attempt:
             return {"kind": "out_of_memory", "oom_kind": "HOST", "limit_bytes": limit,
                     "error_message": "the kernel killed the trial's process, since the machine had no memory left"}
         if status < 0:
-            return _failed(f"the trial's process was killed by {_signal_name(-status)}", said)
+            return _failed(f"the trial's process was killed by {signal_name(-status)}", said)
         return _failed(f"the trial's process ended with status {status} before it had a result", said)
 
 

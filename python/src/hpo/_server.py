@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from typing import IO, Any
@@ -20,6 +21,7 @@ from .errors import HpoError
 START_S = 60.0
 STOP_S = 30.0
 _POLL_S = 0.01
+_SILENT_S = 10.0
 _UNIX_PATH_BYTES = 100  # a socket's path is shorter than 108
 
 
@@ -58,7 +60,7 @@ def _start(command: "list[str]", log: "IO[bytes]", kept: "tuple[int, ...]") -> "
     threading.Thread(target=run, name="hpo-server", daemon=True).start()
     answer = started.get()
     if isinstance(answer, Exception):
-        raise answer
+        raise HpoError(f"{command[0]} cannot be started: {answer}") from answer
     return answer
 
 
@@ -90,13 +92,16 @@ class FolderServer:
     with a network of their own reach as well."""
 
     def __init__(self, folder: pathlib.Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(folder, os.O_RDONLY)
+        except OSError as error:
+            raise _cannot_use(folder, error) from None
         self._folder = folder.resolve()
         self.log = self._folder / "server.log"
         self._address_file = self._folder / "address"
         self._lock = threading.Lock()
         self._process: "subprocess.Popen[bytes] | None" = None
-        self._fd = os.open(self._folder, os.O_RDONLY)
         self._closed = False
         try:
             self.address = self.ensure()
@@ -106,15 +111,21 @@ class FolderServer:
 
     def ensure(self) -> str:
         """The server's address; starts it where none runs. Raises HpoError if it cannot be started."""
-        deadline = time.monotonic() + START_S
+        patience = _Patience(self._folder, self.log)
         with self._lock:
             while not self._closed:
-                if (address := self._started() or self._joined()) is not None:
+                try:
+                    address = self._started(patience) or self._joined()
+                except OSError as error:
+                    raise _cannot_use(self._folder, error) from None
+                if address is not None:
                     self.address = address
                     break
-                if time.monotonic() > deadline:
-                    raise HpoError(f"the server of the folder {self._folder} does not listen, though a "
-                                   f"process holds {self._folder / 'server.lock'} ({self._holder()})")
+                if patience.is_over():
+                    holder = self._holder()
+                    who = f"process {holder['pid']} of {holder['host']} or its server" if holder else "an unknown process"
+                    raise HpoError(f"the server of the folder {self._folder} does not listen, though {who} holds "
+                                   f"{self._folder / 'server.lock'}")
                 time.sleep(_POLL_S)
             return self.address
 
@@ -128,7 +139,7 @@ class FolderServer:
             if self._process is not None:
                 _end(self._process)
 
-    def _started(self) -> "str | None":
+    def _started(self, patience: "_Patience") -> "str | None":
         """The address of a server that this call started; None where another process holds the lock."""
         fd = os.open(self._folder / "server.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
@@ -138,11 +149,11 @@ class FolderServer:
         else:
             os.truncate(fd, 0)
             os.pwrite(fd, json.dumps(_machine()).encode(), 0)
-            return self._start_server(fd)
+            return self._start_server(fd, patience)
         finally:
             os.close(fd)
 
-    def _start_server(self, lock: int) -> str:
+    def _start_server(self, lock: int, patience: "_Patience") -> str:
         self._address_file.unlink(missing_ok=True)
         if not _takes_sockets(self._folder):
             listen, kept = "127.0.0.1:0", (lock,)
@@ -154,10 +165,9 @@ class FolderServer:
             self._process = _start(
                 [program("hpo-server"), "--listen", listen, "--db", str(self._folder / "hpo.db"),
                  "--address-file", str(self._address_file)], log, kept)
-        deadline = time.monotonic() + START_S
         while (address := self._address()) is None:
             status = self._process.poll()
-            if status is not None or time.monotonic() > deadline:
+            if status is not None or patience.is_over():
                 _end(self._process)
                 tail = self.log.read_text(errors="replace").strip().splitlines()[-5:]
                 why = f"it did not listen within {START_S:.0f} s" if status is None else \
@@ -197,6 +207,29 @@ class FolderServer:
         if len(os.fsencode(self._socket())) < _UNIX_PATH_BYTES:
             return f"unix:{self._socket()}"
         return f"unix:/proc/self/fd/{self._fd}/server.sock"
+
+
+class _Patience:
+    """With a server that does not listen yet: says so after a while, with the last line of its log."""
+
+    def __init__(self, folder: pathlib.Path, log: pathlib.Path) -> None:
+        self._folder, self._log = folder, log
+        self._begin = time.monotonic()
+        self._next_word = self._begin + _SILENT_S
+
+    def is_over(self) -> bool:
+        now = time.monotonic()
+        if now > self._next_word and sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison]
+            self._next_word = now + _SILENT_S
+            last = self._log.read_text(errors="replace").strip().splitlines()[-1:] if self._log.exists() else []
+            print(f"hpo: the server of the folder {self._folder} has not listened for {now - self._begin:.0f} s; it is "
+                  f"waited for {START_S:.0f} s. The last line of its log: {''.join(last) or '(none)'}", file=sys.stderr)
+        return now > self._begin + START_S
+
+
+def _cannot_use(folder: pathlib.Path, error: OSError) -> HpoError:
+    return HpoError(f"the storage folder {folder} cannot be used: {error.strerror}"
+                    + (f" ({error.filename})" if error.filename else ""))
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

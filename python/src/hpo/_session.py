@@ -183,9 +183,9 @@ class Session:
             answer = self._of_lease(lease, "ReportMeasurements", request)
         except LeaseLost:
             return  # The trial is told to stop.
+        self._obey(lease, answer.directive)
         if answer.should_stop:
             lease.stop = lease.stop or "pruned"
-        self._obey(lease, answer.directive)
 
     def _of_lease(self, lease: Lease, method: str, request: Any) -> Any:
         try:

@@ -8,11 +8,13 @@ import json
 import linecache
 import os
 import pickle
+import signal
 import socket
 import sys
 import traceback
 
 SLOW_START_S = 10.0
+_state = {"loading": False}
 _SAFE_THREADS = ("jemalloc_bg_thd",)  # pyarrow brings it
 
 
@@ -37,10 +39,16 @@ def _has_lasting_threads() -> bool:
     return len(before & _threads()) > 1
 
 
+def is_loading() -> bool:
+    """Whether this process is a slot's that loads the function, and what it imports."""
+    return _state["loading"]
+
+
 def main(fd: int) -> None:
     from . import _processes
 
     _processes.die_with_parent()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a parent that ignores it hands that down
     requests = socket.socket(fileno=fd)
     with requests.makefile("rb") as lines:
         setup = json.loads(lines.readline())
@@ -50,12 +58,14 @@ def main(fd: int) -> None:
     for name, lines_of_cell in setup["cells"].items():
         linecache.cache[name] = (sum(map(len, lines_of_cell)), None, lines_of_cell, name)
     faulthandler.dump_traceback_later(SLOW_START_S, exit=False)
+    _state["loading"] = True
     try:
         train = pickle.loads(data)
     except BaseException:
         requests.sendall(json.dumps({"error": traceback.format_exc()}).encode() + b"\n")
         os._exit(1)
     faulthandler.cancel_dump_traceback_later()
+    _state["loading"] = False
     single = _has_lasting_threads()
     requests.sendall(json.dumps({"single": single}).encode() + b"\n")
     _processes.serve(requests, train, single)

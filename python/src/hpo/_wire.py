@@ -11,10 +11,11 @@ from .errors import HpoError, InvalidInput, ServerError
 
 CALL_S = 60.0
 _RETRY_S = 0.1
+_SLOW_S = 5.0  # longer than any call waits on purpose
 _AWAY = ("UNAVAILABLE", "CANCELLED")  # of a server that is gone, or ends
 _OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50),
             ("grpc.max_reconnect_backoff_ms", 1000), ("grpc.max_receive_message_length", 64 << 20),
-            ("grpc.keepalive_time_ms", 60_000), ("grpc.keepalive_timeout_ms", 20_000)]
+            ("grpc.enable_http_proxy", 0), ("grpc.keepalive_time_ms", 60_000), ("grpc.keepalive_timeout_ms", 20_000)]
 _DESCRIPTORS = pathlib.Path(__file__).with_name("protocol.desc")
 
 
@@ -71,6 +72,14 @@ def params_of(packed: Any) -> "dict[str, Any]":
     return {key: unpack(packed[key]) for key in sorted(packed)}
 
 
+class _OpenCall:
+    """A call that has no answer yet. `why`: what it was last refused with, as by a full disk."""
+
+    def __init__(self, begin: float) -> None:
+        self.begin = begin
+        self.why = ""
+
+
 class Channel:
     """Calls by name, from any thread. A server that is away is waited for, as long as a call may
     take; every call is safe to repeat. `revive`: starts the server again where nobody runs it, and
@@ -82,7 +91,7 @@ class Channel:
         self._grpc: Any = grpc
         self._revive = revive
         self._lock = threading.Lock()
-        self._away_since: "float | None" = None
+        self._open: "dict[object, _OpenCall]" = {}
         self._is_closed = False
         self._connect(address)
 
@@ -97,26 +106,35 @@ class Channel:
 
     def trouble(self) -> str:
         """Why calls wait now; empty: they do not."""
-        since = self._away_since
-        return "" if since is None else \
-            f"the server at {self.address} has not answered for {time.monotonic() - since:.0f} s"
+        now = time.monotonic()
+        calls = [one for one in list(self._open.values()) if one.why or now - one.begin > _SLOW_S]
+        if not calls:
+            return ""
+        oldest = min(calls, key=lambda one: one.begin)
+        why = f" ({oldest.why})" if oldest.why else ""
+        return f"the server at {self.address} has not answered for {now - oldest.begin:.0f} s{why}"
 
     def call(self, method: str, request: Any, timeout: float = CALL_S) -> Any:
         """`method`: "StudyService/GetStudy". The request's class tells the answer's."""
         if self._is_closed:
             raise HpoError("the study is closed: open it again, or ask before it is closed")
-        deadline = time.monotonic() + timeout
+        key = object()
+        call = self._open[key] = _OpenCall(time.monotonic())
+        try:
+            return self._call(call, method, request, call.begin + timeout)
+        finally:
+            del self._open[key]
+
+    def _call(self, call: "_OpenCall", method: str, request: Any, deadline: float) -> Any:
         while True:
             left = max(0.1, deadline - time.monotonic())
             try:
-                answer = self._bound(method, type(request))(request, timeout=left)
-                self._away_since = None
-                return answer
+                return self._bound(method, type(request))(request, timeout=left)
             except self._grpc.RpcError as error:
                 code = str(error.code().name)
                 if code not in _AWAY or self._is_closed or time.monotonic() + _RETRY_S > deadline:
                     raise self._refusal(error, code) from None
-            self._away_since = self._away_since or time.monotonic()
+                call.why = str(error.details())
             self._reconnect()
             time.sleep(_RETRY_S)
 

@@ -130,6 +130,9 @@ class Findings:
                 f"{counts.cancelled} cancelled)")
         for one in self.messages(("failed",), newest=1):
             text += f"; the last that failed was trial {one.number}:\n{self.trial(one.number).error.rstrip()}"
+            return HpoError(text)
+        for one in self.messages(("pruned",), newest=1):
+            text += f"; the last that was pruned was trial {one.number}: {self.trial(one.number).why}"
         return HpoError(text)
 
     def importances(self, metric: "str | None" = None, *, method: str = "ped-anova") -> "dict[str, float]":

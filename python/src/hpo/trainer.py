@@ -30,7 +30,15 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Of this program, Python, torch, TensorFlow or JAX, without importing any of them."""
     return (isinstance(error, (OutOfMemory, MemoryError))
             or type(error).__name__ in _OOM_TYPES
-            or any(text in str(error) for text in _OOM_TEXTS))
+            or any(text in _said(error) for text in _OOM_TEXTS))
+
+
+def _said(error: BaseException) -> str:
+    """An exception's text; empty where that raises another one."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
 
 
 class _WorkerSink:
@@ -134,14 +142,16 @@ def outcome_of(train: Train, trial: Trial, catch_exit: bool = False) -> "dict[st
             raise
         return _exited(error)
     except Exception as error:  # the trial fails, the study goes on
+        said = _said(error)
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         if is_out_of_memory(error):
-            return {"kind": "out_of_memory", "error_message": str(error) or type(error).__name__,
+            return {"kind": "out_of_memory", "error_message": said or type(error).__name__,
                     "limit_bytes": trial.limit_bytes, "error_traceback": text,
                     "needed_bytes": int(getattr(error, "needed_bytes", 0))}
         return {"kind": "failed", "class": "INTERNAL", "message": text, "raised": _types(error)}
     if reason in _PRUNED:
         return {"kind": "stopped_by_pruner", "step": trial.last_step,
+                **({"pruner": reason} if reason == "time limit" else {}),
                 "metrics": _channel.written(trial.last_metrics)}
     return None
 
