@@ -96,7 +96,7 @@ def _check_end(study: Study, runner: "_Runner") -> None:
         if not state.counts.completed:
             raise Blocked(text)
         warnings.warn(text, EndedEarly, stacklevel=7)
-    elif state.order == _wire.number("StudyOrder", "STUDY_ORDER_STOP"):
+    elif not study.was_stopped_here and state.order == _wire.number("StudyOrder", "STUDY_ORDER_STOP"):
         warnings.warn(f"study {study.name} was stopped before its budget was used: {state.waiting_for}", EndedEarly,
                       stacklevel=7)
     if state.counts.completed and state.best_violation > 0:

@@ -133,6 +133,7 @@ class Study(Findings):
             self._cleanup = cleanup.pop_all()
         self._reader = Reader([str(one.metric) for one in state.objectives], objects_of(self._domains or {}),
                               self._message)
+        self.was_stopped_here = False
         self._session: "Session | None" = None
         self._asked_file: Any = None
         self._asked: "dict[int, Lease]" = {}
@@ -366,6 +367,7 @@ class Study(Findings):
 
     def stop(self, running_trials: bool = False) -> None:
         """Starts no more trials; `running_trials`: also ends those that run."""
+        self.was_stopped_here = True
         self._order("STUDY_ORDER_STOP", running_trials)
 
     def resume(self) -> None:

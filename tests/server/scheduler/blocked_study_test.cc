@@ -219,11 +219,11 @@ TEST_F(BlockedStudyTest, NobodyIsBlockedWhileAnotherMayChangeIt) {
   EXPECT_FALSE(Acquire(unable).blocked) << "a trial runs";
   Complete(running.lease, 0.5);
   EXPECT_FALSE(Acquire(unable).blocked) << "the other one will ask again";
-  EXPECT_TRUE(scheduler_->sessions().Heartbeat(able, {}, kWholeCard, "", /*leaving=*/true).ok());
+  EXPECT_TRUE(scheduler_->sessions().Heartbeat(able, {}, kWholeCard, "", Goodbye::kLeaving).ok());
   EXPECT_TRUE(Acquire(unable).blocked);
   const std::string again = Register(MakeBertWorker("able"));
   EXPECT_FALSE(Acquire(unable).blocked);
-  EXPECT_TRUE(scheduler_->sessions().Heartbeat(again, {}, kWholeCard, "", /*leaving=*/true).ok());
+  EXPECT_TRUE(scheduler_->sessions().Heartbeat(again, {}, kWholeCard, "", Goodbye::kLeaving).ok());
   ASSERT_TRUE(
       scheduler_->sessions().Heartbeat(unable, {}, kWholeCard, "takes no trials: disk full").ok());
   EXPECT_FALSE(Acquire(unable).blocked) << "its machine may recover";
@@ -267,7 +267,7 @@ TEST_F(BlockedStudyTest, ATrialThatEndsByWaitingIsNoBlock) {
   const std::string large = Register(MakeWorker("large", GiB(16)));
   EXPECT_EQ(MeetOom(MustAcquire(small, GiB(4))), TrialState::kQueued);
   EXPECT_FALSE(Acquire(small, GiB(4)).blocked) << "the large one may take it";
-  EXPECT_TRUE(scheduler_->sessions().Heartbeat(large, {}, kWholeCard, "", /*leaving=*/true).ok());
+  EXPECT_TRUE(scheduler_->sessions().Heartbeat(large, {}, kWholeCard, "", Goodbye::kLeaving).ok());
   const AcquireResult waits = Acquire(small, GiB(4));
   EXPECT_THAT(waits.waiting_for, HasSubstr("waits for a worker with more than"));
   EXPECT_FALSE(waits.blocked) << "its error ends it after two lease times";
