@@ -22,12 +22,29 @@ double LossOf(const Metrics& metrics, const Objective& objective) {
   return Signed(found->second, objective.direction);
 }
 
-// The first report at a step counts; later ones at the same step are repeats.
+Report ReportOf(int64_t step, double epoch, double loss) {
+  // The largest epoch that has a place in 64 bits.
+  constexpr double kMost = 9e12;
+  if (!(epoch > 0.0)) return {.progress = step, .loss = loss};
+  return {.progress = std::llround(std::min(epoch, kMost) * static_cast<double>(kEpoch)),
+          .loss = loss,
+          .by_epoch = true};
+}
+
+// The first report at a progress counts; later ones there are repeats. A trial that has reported an
+// epoch is known by epochs alone, so that the order of reports makes no difference.
+void Add(const Report& report, HistoryTrial& trial) {
+  if (trial.by_epoch && !report.by_epoch) return;
+  if (report.by_epoch && !trial.by_epoch) trial.intermediate = {};
+  trial.by_epoch = report.by_epoch;
+  trial.intermediate.Add(report.progress, report.loss);
+}
+
 void AddIntermediate(int64_t step, const Metrics& metrics, const Objective& objective,
                      HistoryTrial& trial) {
   const auto found = metrics.find(objective.metric);
   if (found == metrics.end()) return;
-  trial.intermediate.Add(step, Signed(found->second, objective.direction));
+  Add(ReportOf(step, 0.0, Signed(found->second, objective.direction)), trial);
 }
 
 bool TeachesMemory(const OutOfMemory& oom) {
@@ -91,7 +108,7 @@ void History::ApplyReports(int64_t sequence, TrialNumber trial, const Reports& r
   sequence_ = std::max(sequence_, sequence);
   const auto known = trials_.find(trial);
   if (known == trials_.end()) return;
-  for (const auto& [step, loss] : reports) known->second.intermediate.Add(step, loss);
+  for (const Report& report : reports) Add(report, known->second);
 }
 
 Reports ReportsOf(const std::vector<Measurement>& measurements, const Objective& objective) {
@@ -99,7 +116,8 @@ Reports ReportsOf(const std::vector<Measurement>& measurements, const Objective&
   for (const Measurement& measurement : measurements) {
     const auto found = measurement.metrics.find(objective.metric);
     if (found == measurement.metrics.end()) continue;
-    reports.emplace_back(measurement.step, Signed(found->second, objective.direction));
+    reports.push_back(
+        ReportOf(measurement.step, measurement.epoch, Signed(found->second, objective.direction)));
   }
   return reports;
 }
@@ -118,9 +136,7 @@ HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measu
   result.violation = trial.violation;
   if (trial.outcome.has_value()) result.prune_reason = PruneReasonOf(*trial.outcome);
   if (!objectives.empty()) {
-    for (const auto& [step, loss] : ReportsOf(measurements, objectives.front())) {
-      result.intermediate.Add(step, loss);
-    }
+    for (const Report& report : ReportsOf(measurements, objectives.front())) Add(report, result);
   }
   if (trial.min_capacity.count > 0) {
     result.memory.push_back(

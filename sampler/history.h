@@ -26,6 +26,9 @@ struct MemoryObservation {
   bool operator==(const MemoryObservation&) const = default;
 };
 
+// A trial that reports epochs has this progress after its first one.
+inline constexpr int64_t kEpoch = 1'000'000;
+
 struct HistoryTrial {
   TrialNumber number;
   ParamMap params;
@@ -33,8 +36,10 @@ struct HistoryTrial {
   std::optional<PruneReason> prune_reason;
   // Objectives in "smaller is better" sign; empty unless completed.
   std::vector<double> losses;
-  // First objective by step, "smaller is better" sign.
+  // First objective by progress, "smaller is better" sign. Progress is the step, or of a trial that
+  // reports epochs (`by_epoch`) the epoch in units of 1 / kEpoch.
   Curve intermediate;
+  bool by_epoch = false;
   std::vector<MemoryObservation> memory;
   // How far a completed trial is from what the study's constraints allow; 0: feasible, or not
   // completed.
@@ -69,8 +74,14 @@ struct HistoryEvent {
   HistoryTrial trial;
 };
 
-// First objective by step, "smaller is better" sign. Of one step the first counts.
-using Reports = std::vector<std::pair<int64_t, double>>;
+// First objective at a progress (HistoryTrial::intermediate), "smaller is better" sign.
+struct Report {
+  int64_t progress = 0;
+  double loss = 0.0;
+  bool by_epoch = false;
+};
+// Of one progress the first counts.
+using Reports = std::vector<Report>;
 
 class History {
  public:

@@ -9,9 +9,12 @@ namespace hpo {
 
 std::optional<PruneDecision> AshaPruner::Decide(const History& history, TrialNumber trial) const {
   constexpr int64_t kDefaultFactor = 4;
-  std::optional<int64_t> min_resource = spec_.min_resource;
+  const HistoryTrial* reporting = FindReporting(history, trial);
+  if (reporting == nullptr) return std::nullopt;
+  std::optional<int64_t> min_resource;
+  if (spec_.min_resource) min_resource = ProgressAfter(*reporting, *spec_.min_resource);
   if (!min_resource.has_value()) {
-    const std::optional<int64_t> longest = LongestCompleted(history);
+    const std::optional<int64_t> longest = LongestCompleted(history, *reporting);
     if (!longest.has_value()) return std::nullopt;
     min_resource = std::max<int64_t>(*longest / 100, 1);
   }

@@ -56,13 +56,18 @@ int64_t BracketOf(const std::string& study, TrialNumber trial,
 std::optional<PruneDecision> HyperbandPruner::Decide(const History& history,
                                                      TrialNumber trial) const {
   constexpr int64_t kDefaultFactor = 3;
-  std::optional<int64_t> max_resource = spec_.max_resource;
+  const HistoryTrial* reporting = FindReporting(history, trial);
+  if (reporting == nullptr) return std::nullopt;
+  std::optional<int64_t> max_resource;
+  if (spec_.max_resource) max_resource = ProgressAfter(*reporting, *spec_.max_resource);
   if (!max_resource.has_value()) {
-    const std::optional<int64_t> longest = LongestCompleted(history);
+    const std::optional<int64_t> longest = LongestCompleted(history, *reporting);
     if (!longest.has_value()) return std::nullopt;
     max_resource = *longest + 1;
   }
-  const int64_t min_resource = spec_.min_resource.value_or(1);
+  // A step, or a hundredth of a trial: it may be shorter than an epoch.
+  int64_t min_resource = reporting->by_epoch ? std::max<int64_t>(*max_resource / 100, 1) : 1;
+  if (spec_.min_resource) min_resource = ProgressAfter(*reporting, *spec_.min_resource);
   const int64_t factor = spec_.reduction_factor.value_or(kDefaultFactor);
   const std::vector<int64_t> weights = BracketWeights(min_resource, *max_resource, factor);
   const int64_t bracket = BracketOf(study_, trial, weights);

@@ -21,9 +21,9 @@ std::optional<PruneDecision> PatientPruner::Decide(const History& history,
   if (!(before < since) || !(before + spec_.min_delta < since)) return std::nullopt;
 
   PruneDecision decision{.pruner = "patient", .step = reports.rbegin()->first, .why = {}};
-  decision.why = absl::StrFormat("best %.4g of the last %d reports up to step %d; before them %.4g",
-                                 InUnitOf(direction_, since), spec_.patience + 1, decision.step,
-                                 InUnitOf(direction_, before));
+  decision.why = absl::StrFormat("best %.4g of the last %d reports up to %s; before them %.4g",
+                                 InUnitOf(direction_, since), spec_.patience + 1,
+                                 NameOf(*reporting, decision.step), InUnitOf(direction_, before));
   if (wrapped_ == nullptr) return decision;
   const std::optional<PruneDecision> stop = wrapped_->Decide(history, trial);
   if (!stop.has_value()) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -16,11 +17,18 @@ int64_t NumFeasible(const History& history) {
                        [](const auto& entry) { return IsFeasible(entry.second); });
 }
 
-// NaN included.
-std::vector<double> FeasibleValuesAt(const History& history, int64_t step) {
+// NaN included. By epoch the last value up to there, as trials of different batches report at
+// different parts of an epoch.
+std::vector<double> FeasibleValuesAt(const History& history, const HistoryTrial& like,
+                                     int64_t step) {
   std::vector<double> values;
   for (const auto& [number, trial] : history.trials()) {
-    if (!IsFeasible(trial)) continue;
+    if (!IsFeasible(trial) || trial.by_epoch != like.by_epoch) continue;
+    if (trial.by_epoch) {
+      const auto after = trial.intermediate.upper_bound(step);
+      if (after != trial.intermediate.begin()) values.push_back(std::prev(after)->second);
+      continue;
+    }
     const auto found = trial.intermediate.find(step);
     if (found != trial.intermediate.end()) values.push_back(found->second);
   }
@@ -65,10 +73,10 @@ std::optional<PruneDecision> PercentilePruner::Decide(const History& history,
   PruneDecision decision{.pruner = spec_.type, .step = step, .why = {}};
   const double best = reports.best();
   if (std::isnan(best)) {
-    decision.why = absl::StrFormat("no finite value up to step %d", step);
+    decision.why = absl::StrFormat("no finite value up to %s", NameOf(*reporting, step));
     return decision;
   }
-  const std::vector<double> others = FeasibleValuesAt(history, step);
+  const std::vector<double> others = FeasibleValuesAt(history, *reporting, step);
   if (static_cast<int64_t>(others.size()) < spec_.min_trials) return std::nullopt;
   const double limit = LossPercentile(others);
   if (!(best > limit)) return std::nullopt;
@@ -76,8 +84,8 @@ std::optional<PruneDecision> PercentilePruner::Decide(const History& history,
       spec_.type == "median"
           ? absl::StrFormat("the median of %d trials is", others.size())
           : absl::StrFormat("the best %g %% of %d trials end at", spec_.percentile, others.size());
-  decision.why = absl::StrFormat("best %.4g up to step %d; %s %.4g", InUnitOf(direction_, best),
-                                 step, group, InUnitOf(direction_, limit));
+  decision.why = absl::StrFormat("best %.4g up to %s; %s %.4g", InUnitOf(direction_, best),
+                                 NameOf(*reporting, step), group, InUnitOf(direction_, limit));
   return decision;
 }
 

@@ -50,10 +50,12 @@ double EndOf(const HistoryTrial& trial) {
   return counts ? NanAsWorst(trial.losses.front()) : kWorstLoss;
 }
 
-std::vector<Seen> SeenAt(const History& history, TrialNumber except, int64_t step) {
+std::vector<Seen> SeenAt(const History& history, const HistoryTrial& asking, int64_t step) {
   std::vector<Seen> seen;
   for (const auto& [number, trial] : history.trials()) {
-    if (number == except || trial.state == TrialState::kFailed) continue;
+    if (trial.by_epoch != asking.by_epoch || number == asking.number ||
+        trial.state == TrialState::kFailed)
+      continue;
     const std::optional<double> value = ValueAt(trial, step);
     if (!value) continue;
     Seen one{.value = *value, .end = std::nullopt};
@@ -157,9 +159,9 @@ std::optional<PruneDecision> PredictivePruner::Decide(const History& history,
     return std::nullopt;
   }
   const auto& [step, last] = *reporting->intermediate.rbegin();
-  const std::optional<int64_t> longest = LongestCompleted(history);
+  const std::optional<int64_t> longest = LongestCompleted(history, *reporting);
   if (!longest || step >= *longest) return std::nullopt;
-  const std::vector<Seen> seen = SeenAt(history, trial, step);
+  const std::vector<Seen> seen = SeenAt(history, *reporting, step);
   if (seen.empty()) return std::nullopt;
   const double left = 1.0 - static_cast<double>(step) / static_cast<double>(*longest);
   const double worth = WorthOf(history, seen, NanAsWorst(last));
@@ -167,9 +169,10 @@ std::optional<PruneDecision> PredictivePruner::Decide(const History& history,
   return PruneDecision{
       .pruner = spec_.type,
       .step = step,
-      .why = absl::StrFormat("%.4g after step %d, with %.0f %% of a trial left: at most %.2g times "
+      .why = absl::StrFormat("%.4g after %s, with %.0f %% of a trial left: at most %.2g times "
                              "as likely to end among the best quarter as a new trial",
-                             InUnitOf(direction_, last), step, 100.0 * left, worth)};
+                             InUnitOf(direction_, last), NameOf(*reporting, step), 100.0 * left,
+                             worth)};
 }
 
 }  // namespace hpo

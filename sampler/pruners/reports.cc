@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+
 namespace hpo {
 
 const HistoryTrial* FindReporting(const History& history, TrialNumber trial) {
@@ -14,16 +16,31 @@ const HistoryTrial* FindReporting(const History& history, TrialNumber trial) {
 
 bool IsCheckPoint(const HistoryTrial& trial, const PrunerSpec& spec) {
   const int64_t step = trial.intermediate.rbegin()->first;
-  if (step < spec.warmup_steps) return false;
-  const int64_t interval = std::max<int64_t>(spec.interval_steps, 1);
-  const int64_t check_point = spec.warmup_steps + (step - spec.warmup_steps) / interval * interval;
+  const int64_t warmup = ProgressAfter(trial, spec.warmup_steps);
+  if (step < warmup) return false;
+  // Every report of an epoch, where an interval of one is all that is asked for.
+  const bool each = trial.by_epoch && spec.interval_steps <= 1;
+  const int64_t interval =
+      each ? 1 : ProgressAfter(trial, std::max<int64_t>(spec.interval_steps, 1));
+  const int64_t check_point = warmup + (step - warmup) / interval * interval;
   return trial.intermediate.lower_bound(check_point)->first == step;
 }
 
-std::optional<int64_t> LongestCompleted(const History& history) {
+int64_t ProgressAfter(const HistoryTrial& trial, int64_t count) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / kEpoch;
+  return trial.by_epoch ? std::min(count, kMost) * kEpoch : count;
+}
+
+std::string NameOf(const HistoryTrial& trial, int64_t progress) {
+  if (!trial.by_epoch) return absl::StrCat("step ", progress);
+  return absl::StrCat("epoch ", static_cast<double>(progress) / static_cast<double>(kEpoch));
+}
+
+std::optional<int64_t> LongestCompleted(const History& history, const HistoryTrial& like) {
   std::optional<int64_t> longest;
   for (const auto& [number, trial] : history.trials()) {
     if (trial.state != TrialState::kCompleted || trial.intermediate.empty()) continue;
+    if (trial.by_epoch != like.by_epoch) continue;
     longest = std::max(longest.value_or(0), trial.intermediate.rbegin()->first);
   }
   return longest;

@@ -1,5 +1,8 @@
-// What pruners ask of a trial's reports, which are its intermediate values by step.
+// What pruners ask of a trial's reports, which are its intermediate values by progress: by epoch
+// where it reports epochs, by step elsewhere. Trials of the two kinds are not compared.
 #pragma once
+
+#include <string>
 
 #include "common/study/study.h"
 #include "sampler/history.h"
@@ -14,8 +17,15 @@ const HistoryTrial* FindReporting(const History& history, TrialNumber trial);
 // [warmup_steps + floor((t - warmup_steps) / interval_steps) * interval_steps, t).
 bool IsCheckPoint(const HistoryTrial& trial, const PrunerSpec& spec);
 
-// Largest last step of the completed trials that have reported; nullopt without one.
-std::optional<int64_t> LongestCompleted(const History& history);
+// Progress after `count` steps, or epochs of a trial that reports epochs.
+int64_t ProgressAfter(const HistoryTrial& trial, int64_t count);
+
+// "step 40", "epoch 2.5".
+std::string NameOf(const HistoryTrial& trial, int64_t progress);
+
+// Largest last progress of the completed trials that have reported as `like` does; nullopt without
+// one.
+std::optional<int64_t> LongestCompleted(const History& history, const HistoryTrial& like);
 
 // Smallest of the values whose steps are in [begin, end), NaN ignored; NaN where all are.
 double BestValue(std::map<int64_t, double>::const_iterator begin,

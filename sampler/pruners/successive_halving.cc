@@ -41,13 +41,13 @@ std::vector<double> RungValues(const HistoryTrial& trial, const std::vector<int6
 }
 
 // Values at each rung of the other trials that compete.
-std::vector<std::vector<double>> CompetingValues(const History& history, TrialNumber asking,
+std::vector<std::vector<double>> CompetingValues(const History& history, const HistoryTrial& asking,
                                                  const std::vector<int64_t>& ends,
                                                  const std::function<bool(TrialNumber)>& competes) {
   std::vector<std::vector<double>> at_rung(ends.size());
   for (const auto& [number, trial] : history.trials()) {
-    if (number == asking || trial.violation > 0.0 || !competes(number)) continue;
-    if (trial.intermediate.empty()) continue;
+    if (number == asking.number || trial.violation > 0.0 || !competes(number)) continue;
+    if (trial.intermediate.empty() || trial.by_epoch != asking.by_epoch) continue;
     const std::vector<double> values = RungValues(trial, ends);
     for (size_t rung = 0; rung < values.size(); ++rung) at_rung[rung].push_back(values[rung]);
   }
@@ -85,14 +85,14 @@ std::optional<PruneDecision> DecideHalving(const History& history, TrialNumber t
   if (ends.empty() || reporting->intermediate.lower_bound(ends.back())->first != step) {
     return std::nullopt;
   }
-  const auto others = CompetingValues(history, trial, ends, competes);
+  const auto others = CompetingValues(history, *reporting, ends, competes);
   for (size_t rung = 0; rung < ends.size(); ++rung) {
     if (reporting->intermediate.lower_bound(ends[rung])->first != step) continue;
     const std::string why = WhyStopped(value, others[rung], options, direction);
     if (why.empty()) continue;
-    return PruneDecision{
-        .step = step,
-        .why = absl::StrFormat("end of rung %d (step %d): %s", rung, ends[rung], why)};
+    return PruneDecision{.step = step,
+                         .why = absl::StrFormat("end of rung %d (%s): %s", rung,
+                                                NameOf(*reporting, ends[rung]), why)};
   }
   return std::nullopt;
 }

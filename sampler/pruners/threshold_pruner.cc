@@ -14,14 +14,13 @@ std::optional<PruneDecision> ThresholdPruner::Decide(const History& history,
   const auto& [step, loss] = *reporting->intermediate.rbegin();
   const double value = InUnitOf(direction_, loss);
   PruneDecision decision{.pruner = "threshold", .step = step, .why = {}};
+  const std::string at = NameOf(*reporting, step);
   if (std::isnan(value)) {
-    decision.why = absl::StrFormat("no finite value at step %d", step);
+    decision.why = absl::StrFormat("no finite value at %s", at);
   } else if (spec_.lower.has_value() && value < *spec_.lower) {
-    decision.why =
-        absl::StrFormat("%.4g at step %d is below the limit %.4g", value, step, *spec_.lower);
+    decision.why = absl::StrFormat("%.4g at %s is below the limit %.4g", value, at, *spec_.lower);
   } else if (spec_.upper.has_value() && value > *spec_.upper) {
-    decision.why =
-        absl::StrFormat("%.4g at step %d is above the limit %.4g", value, step, *spec_.upper);
+    decision.why = absl::StrFormat("%.4g at %s is above the limit %.4g", value, at, *spec_.upper);
   } else {
     return std::nullopt;
   }

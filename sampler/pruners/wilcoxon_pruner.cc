@@ -11,11 +11,12 @@
 namespace hpo {
 namespace {
 
-// nullptr where none has completed with a value.
-const HistoryTrial* BestFeasible(const History& history) {
+// Of those that report as `like` does; nullptr where none has completed with a value.
+const HistoryTrial* BestFeasible(const History& history, const HistoryTrial& like) {
   const HistoryTrial* best = nullptr;
   for (const auto& [number, trial] : history.trials()) {
     if (trial.losses.empty() || !IsFeasible(trial)) continue;
+    if (!trial.intermediate.empty() && trial.by_epoch != like.by_epoch) continue;
     if (best == nullptr || trial.losses.front() < best->losses.front()) best = &trial;
   }
   return best;
@@ -35,8 +36,9 @@ std::vector<double> DifferencesAtCommonSteps(const HistoryTrial& trial, const Hi
 std::optional<PruneDecision> WilcoxonPruner::Decide(const History& history,
                                                     TrialNumber trial) const {
   const HistoryTrial* reporting = FindReporting(history, trial);
-  const HistoryTrial* best = BestFeasible(history);
-  if (reporting == nullptr || best == nullptr || best->intermediate.empty()) return std::nullopt;
+  if (reporting == nullptr) return std::nullopt;
+  const HistoryTrial* best = BestFeasible(history, *reporting);
+  if (best == nullptr || best->intermediate.empty()) return std::nullopt;
   if (!reporting->intermediate.all_finite() || !best->intermediate.all_finite()) {
     return std::nullopt;
   }
