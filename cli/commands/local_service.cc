@@ -13,9 +13,11 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
@@ -31,6 +33,7 @@ namespace fs = std::filesystem;
 
 constexpr absl::Duration kServerStart = absl::Seconds(60);
 constexpr absl::Duration kPollServer = absl::Milliseconds(50);
+constexpr absl::Duration kEndOfAnother = absl::Seconds(5);
 constexpr int kQuotedLines = 12;
 
 // Counts the signals that came to this process: the one thing that a handler may do.
@@ -117,7 +120,15 @@ void LocalService::Tell(const Process& process, int signal) {
 absl::StatusOr<std::unique_ptr<LocalService>> LocalService::Start(
     const LocalServiceOptions& options) {
   std::unique_ptr<LocalService> service(new LocalService(options));
-  HPO_RETURN_IF_ERROR(service->StartServer());
+  absl::Status started = service->StartServer();
+  // The server of a command that was killed just now takes a moment to end.
+  for (const absl::Time end = absl::Now() + kEndOfAnother;
+       absl::StrContains(started.message(), " is in use by pid ") && absl::Now() < end;) {
+    absl::SleepFor(kPollServer);
+    close(std::exchange(service->server_.fd, -1));
+    started = service->StartServer();
+  }
+  HPO_RETURN_IF_ERROR(started);
   return service;
 }
 

@@ -97,7 +97,7 @@ absl::Status ListStudies(Session& session, const std::vector<std::string>& tags)
   if (session.json) {
     PrintJson(StudiesJson(studies), session.out);
   } else {
-    session.out << StudyTable(studies, session.terminal.columns);
+    session.out << RenderStudyTable(studies, session.terminal.columns);
   }
   return absl::OkStatus();
 }

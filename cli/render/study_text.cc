@@ -110,7 +110,7 @@ std::string NoticesOf(const std::vector<WorkerStatus>& workers) {
 
 }  // namespace
 
-std::string StudyTable(const std::vector<StudyStatus>& studies, int width) {
+std::string RenderStudyTable(const std::vector<StudyStatus>& studies, int width) {
   Table table({{"STUDY"},
                {"STATE"},
                {"TRIALS", Align::kRight},

@@ -10,7 +10,7 @@
 namespace hpo {
 
 // One line a study.
-std::string StudyTable(const std::vector<StudyStatus>& studies, int width);
+std::string RenderStudyTable(const std::vector<StudyStatus>& studies, int width);
 
 // One study: progress, best, counts, memory, workers, and what it waits for.
 std::string StudyText(const StudyStatus& study, int width);

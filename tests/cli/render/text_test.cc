@@ -122,7 +122,7 @@ TEST(Text, TheFrontOfSeveralObjectivesStandsForTheBest) {
                               "            #1 f1 0.98232, ms 11\n"));
   EXPECT_THAT(text, HasSubstr("            and 2 more: hpo best --study criteria\n"));
   EXPECT_THAT(text, Not(HasSubstr("best        ")));
-  EXPECT_THAT(StudyTable({study}, 0), HasSubstr("front #0 #1 #2 #3 and 3 more"));
+  EXPECT_THAT(RenderStudyTable({study}, 0), HasSubstr("front #0 #1 #2 #3 and 3 more"));
   EXPECT_EQ(StudyJson(study)["front"][1]["values"]["ms"], 11.0);
 }
 
@@ -134,7 +134,7 @@ TEST(Text, AStudyThatWaitsSaysForWhat) {
   EXPECT_THAT(StudyText(study, 0),
               HasSubstr("waits       no worker is connected; run: hpo-worker --gpu 0\n"));
   study.finished = true;
-  EXPECT_THAT(StudyTable({study}, 0), HasSubstr("finished"));
+  EXPECT_THAT(RenderStudyTable({study}, 0), HasSubstr("finished"));
   study.waiting_for = "no progress in the 9 trials since trial 3";
   EXPECT_THAT(StudyText(study, 0), HasSubstr("ended       no progress in the 9 trials since"));
 }
