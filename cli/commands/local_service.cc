@@ -17,7 +17,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
@@ -79,6 +79,28 @@ std::string ErrorOf(const std::string& line) {
   return at == std::string::npos ? line : line.substr(at + level.size());
 }
 
+// The process that has the database, of a server's error; nullopt: it names none.
+std::optional<pid_t> HolderIn(absl::string_view message) {
+  constexpr absl::string_view kInUse = " is in use by pid ";
+  const size_t at = message.find(kInUse);
+  if (at == absl::string_view::npos) return std::nullopt;
+  const absl::string_view rest = message.substr(at + kInUse.size());
+  pid_t pid = 0;
+  const bool is_number =
+      absl::SimpleAtoi(rest.substr(0, rest.find_first_not_of("0123456789")), &pid);
+  return is_number ? std::optional(pid) : std::nullopt;
+}
+
+// Whether a process has ended within `timeout`.
+bool AwaitEnd(pid_t pid, absl::Duration timeout) {
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (process < 0) return true;
+  pollfd waited{.fd = process, .events = POLLIN, .revents = 0};
+  const bool ended = poll(&waited, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout))) == 1;
+  close(process);
+  return ended;
+}
+
 std::string DescribeEnd(int status) {
   if (WIFSIGNALED(status)) return absl::StrCat("was killed by signal ", WTERMSIG(status));
   return absl::StrCat("ended with status ", WEXITSTATUS(status));
@@ -121,12 +143,12 @@ absl::StatusOr<std::unique_ptr<LocalService>> LocalService::Start(
     const LocalServiceOptions& options) {
   std::unique_ptr<LocalService> service(new LocalService(options));
   absl::Status started = service->StartServer();
-  // The server of a command that was killed just now takes a moment to end.
-  for (const absl::Time end = absl::Now() + kEndOfAnother;
-       absl::StrContains(started.message(), " is in use by pid ") && absl::Now() < end;) {
-    absl::SleepFor(kPollServer);
-    close(std::exchange(service->server_.fd, -1));
-    started = service->StartServer();
+  if (const std::optional<pid_t> holder = HolderIn(started.message())) {
+    // The server of a command that was killed just now takes a moment to end.
+    if (AwaitEnd(*holder, kEndOfAnother)) {
+      close(std::exchange(service->server_.fd, -1));
+      started = service->StartServer();
+    }
   }
   HPO_RETURN_IF_ERROR(started);
   return service;
