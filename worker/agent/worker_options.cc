@@ -95,7 +95,7 @@ void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
       ->excludes(trainer);
   app.add_option("--metric-pattern", options.metric_patterns,
                  "regular expression that finds the objective's number in a line that --trainer "
-                 "prints, e.g. 'acc: ([0-9.]+)'; (?P<loss>...) finds the metric loss (repeatable)")
+                 "prints, e.g. 'acc: (\\S+)'; (?P<loss>...) finds the metric loss (repeatable)")
       ->type_name("REGEX")
       ->allow_extra_args(false);
   app.add_option("--metrics-file", options.metrics_file,

@@ -12,13 +12,16 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/json_reader.h"
+#include "common/base/status.h"
 #include "common/base/utf8.h"
+#include "worker/command/printed_dict.h"
+#include "worker/command/printed_number.h"
 
 namespace hpo {
 namespace {
 
 constexpr size_t kMaxTailBytes = 4096;
+constexpr size_t kMostQuoted = 80;  // bytes of a match in a message
 
 // As PyTorch, TensorFlow, JAX and CUDA's libraries word it; python/src/hpo/trainer.py has a list of
 // its own, for exceptions.
@@ -41,27 +44,31 @@ bool HasOneOf(absl::string_view line, const std::array<const char*, N>& texts) {
                      [line](const char* text) { return absl::StrContains(line, text); });
 }
 
-// JSON of what Python's json.dumps and print write of a dict of numbers.
-std::string AsJson(absl::string_view text) {
-  static const re2::RE2* const quotes = new re2::RE2("'([^'\"\\\\]*)'");
-  static const re2::RE2* const not_finite = new re2::RE2("([:,\\[ ])(NaN|nan|-?Infinity|-?inf)\\b");
-  static const re2::RE2* const none = new re2::RE2("\\bNone\\b");
-  std::string json(text);
-  re2::RE2::GlobalReplace(&json, *quotes, "\"\\1\"");
-  re2::RE2::GlobalReplace(&json, *not_finite, "\\1\"\\2\"");
-  re2::RE2::GlobalReplace(&json, *none, "null");
-  return json;
+// Text without colours, cursor movements and links of a terminal.
+// Source: ECMA-48, 5.4 (CSI) and 5.6 (OSC).
+std::string WithoutEscapes(absl::string_view line) {
+  static const re2::RE2* const escape =
+      new re2::RE2("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])",
+                   re2::RE2::Latin1);
+  std::string text(line);
+  if (absl::StrContains(text, '\x1b')) re2::RE2::GlobalReplace(&text, *escape, "");
+  return text;
 }
 
-std::optional<double> NumberOf(const nlohmann::json& value) {
-  if (value.is_number()) return value.get<double>();
-  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
-  double number = 0;
-  if (value.is_string() && absl::SimpleAtod(value.get_ref<const std::string&>(), &number)) {
-    return number;
-  }
-  return std::nullopt;
+// The whole line where it is short, else what is around [begin, end).
+std::string QuoteAround(absl::string_view line, size_t begin, size_t end) {
+  constexpr size_t kAround = 80;
+  const size_t from = begin > kAround ? begin - kAround : 0;
+  const size_t to = std::min(line.size(), end + kAround);
+  // Half a character at an edge becomes U+FFFD where JSON is written.
+  std::string text = from > 0 ? "..." : "";
+  absl::StrAppend(&text, line.substr(from, to - from), to < line.size() ? "..." : "");
+  return absl::StrCat("'", text, "'");
 }
+
+constexpr char kGroupAdvice[] =
+    "take the whole number, as --metric-pattern 'loss: (\\S+)' does; a number is like -0.5, "
+    "1,234.5, 1.8e-05, inf or nan";
 
 // Takes the member out; nullopt: there is none.
 std::optional<double> Take(Metrics& metrics, const std::string& name) {
@@ -80,51 +87,101 @@ absl::StatusOr<MetricPattern> ParseMetricPattern(const std::string& text) {
   auto pattern = std::make_shared<const re2::RE2>(text, options);
   if (!pattern->ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--metric-pattern: expected a regular expression such as 'acc: ([0-9.]+)', "
+        absl::StrCat("--metric-pattern: expected a regular expression such as 'acc: (\\S+)', "
                      "got '",
                      text, "': ", pattern->error()));
   }
   if (pattern->NumberOfCapturingGroups() < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--metric-pattern: expected round brackets around the number, such as 'acc: "
-                     "([0-9.]+)', got '",
+                     "(\\S+)', got '",
                      text, "'"));
   }
   return pattern;
 }
 
+absl::StatusOr<std::optional<double>> NumberInGroup(absl::string_view line, size_t begin,
+                                                    size_t end) {
+  std::vector<PrintedNumber> numbers;
+  for (const PrintedNumber& number : FindPrintedNumbers(line)) {
+    const auto from = static_cast<size_t>(number.text.data() - line.data());
+    const bool overlaps = from < end && from + number.text.size() > begin;
+    if (overlaps && !(number.in_word && from > begin)) numbers.push_back(number);
+  }
+  if (numbers.empty()) return std::nullopt;
+  const absl::string_view group = line.substr(begin, end - begin);
+  const std::string matched =
+      absl::StrCat("--metric-pattern matched '", group.substr(0, kMostQuoted), "'");
+  const std::string where = absl::StrCat("in the line ", QuoteAround(line, begin, end), "; ");
+  const PrintedNumber& first = numbers.front();
+  if (numbers.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(matched, ", which has more than one number (",
+                                                   first.text, " and ", numbers[1].text, "), ",
+                                                   where, kGroupAdvice));
+  }
+  const auto from = static_cast<size_t>(first.text.data() - line.data());
+  if (from < begin || from + first.text.size() > end) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(matched, ", a part of the number ", first.text, ", ", where, kGroupAdvice));
+  }
+  if (first.value) return first.value;
+  return absl::InvalidArgumentError(
+      absl::StrCat(matched, ": ", first.text, " is no number that is read, ", where, kGroupAdvice));
+}
+
 std::optional<Metrics> ParseMetrics(absl::string_view text) {
   text = absl::StripAsciiWhitespace(text);
-  if (text.size() < 2 || text.front() != '{' || text.back() != '}') return std::nullopt;
-  absl::StatusOr<nlohmann::json> json = ParseJson(text);
-  if (!json.ok()) json = ParseJson(AsJson(text));
-  if (!json.ok() || !json->is_object()) return std::nullopt;
-  Metrics metrics;
-  for (const auto& [name, value] : json->items()) {
-    if (const std::optional<double> number = NumberOf(value)) metrics[name] = *number;
-  }
-  return metrics;
+  PrintedDict dict = ReadPrintedDict(text);
+  if (dict.end != PrintedDict::End::kClosed || dict.size != text.size()) return std::nullopt;
+  return std::move(dict.numbers);
 }
 
 MetricReader::MetricReader(std::string objective, std::vector<MetricPattern> patterns)
     : objective_(std::move(objective)), patterns_(std::move(patterns)) {}
 
-std::optional<Measurement> MetricReader::Take(absl::string_view line) {
-  Remember(line);
-  LookForOom(line);
-  if (std::optional<Metrics> metrics = ParseMetrics(line)) {
-    if (metrics->contains(objective_)) return Measured(*std::move(metrics));
-    other_metrics_.merge(*metrics);
-    return std::nullopt;
-  }
-  bool found = false;
-  for (const MetricPattern& pattern : patterns_) {
-    found |= Match(*pattern, line);
-  }
-  return found ? Measured(found_by_patterns_) : std::nullopt;
+std::vector<Measurement> MetricReader::Take(absl::string_view line) {
+  const std::string text = WithoutEscapes(line);
+  Remember(text);
+  LookForOom(text);
+  return Judge(dict_lines_.Take(text));
 }
 
-bool MetricReader::Match(const re2::RE2& pattern, absl::string_view line) {
+std::vector<Measurement> MetricReader::Finish() { return Judge(dict_lines_.Finish()); }
+
+std::vector<Measurement> MetricReader::Judge(const std::vector<ReadLines>& decided) {
+  std::vector<Measurement> measured;
+  for (const ReadLines& read : decided) {
+    bool in_dict = false;
+    for (Metrics metrics : read.dicts) {
+      if (!error_.ok()) return measured;
+      if (metrics.contains(objective_)) {
+        measured.push_back(Measured(std::move(metrics)));
+        in_dict = true;
+      } else {
+        other_metrics_.merge(metrics);
+      }
+    }
+    if (in_dict) continue;
+    for (const std::string& line : read.lines) {
+      if (!error_.ok()) return measured;
+      const absl::StatusOr<bool> found = MatchAll(line);
+      if (found.ok() && *found) measured.push_back(Measured(found_by_patterns_));
+      error_ = found.status();
+    }
+  }
+  return measured;
+}
+
+absl::StatusOr<bool> MetricReader::MatchAll(absl::string_view line) {
+  bool found = false;
+  for (const MetricPattern& pattern : patterns_) {
+    HPO_ASSIGN_OR_RETURN(const bool has_objective, Match(*pattern, line));
+    found |= has_objective;
+  }
+  return found;
+}
+
+absl::StatusOr<bool> MetricReader::Match(const re2::RE2& pattern, absl::string_view line) {
   const auto num_groups = static_cast<size_t>(pattern.NumberOfCapturingGroups()) + 1;
   std::vector<re2::StringPiece> groups(num_groups);
   const re2::StringPiece text(line.data(), line.size());
@@ -138,19 +195,23 @@ bool MetricReader::Match(const re2::RE2& pattern, absl::string_view line) {
   for (size_t i = 1; i < num_groups; ++i) {
     const auto name = names.find(static_cast<int>(i));
     if (name == names.end() && std::exchange(has_objective, true)) continue;
+    if (groups[i].data() == nullptr) continue;  // of another alternative
     const std::string& metric = name == names.end() ? objective_ : name->second;
-    double value = 0;
-    if (!absl::SimpleAtod(absl::string_view(groups[i].data(), groups[i].size()), &value)) continue;
-    found_by_patterns_[metric] = value;
+    const auto begin = static_cast<size_t>(groups[i].data() - line.data());
+    HPO_ASSIGN_OR_RETURN(const std::optional<double> value,
+                         NumberInGroup(line, begin, begin + groups[i].size()));
+    if (!value) continue;
+    found_by_patterns_[metric] = *value;
     found |= metric == objective_;
   }
   return found;
 }
 
-std::optional<Measurement> MetricReader::Measured(Metrics metrics) {
+Measurement MetricReader::Measured(Metrics metrics) {
   Measurement measurement{.step = last_ ? last_->step + 1 : 1};
   const std::optional<double> step = hpo::Take(metrics, "step");
-  if (step && *step >= 0 && *step < 9e15) measurement.step = static_cast<int64_t>(*step);
+  const bool whole = step && *step >= 0 && *step < 9e15 && std::floor(*step) == *step;
+  if (whole) measurement.step = static_cast<int64_t>(*step);
   const std::optional<double> epoch = hpo::Take(metrics, "epoch");
   if (epoch && std::isfinite(*epoch)) measurement.epoch = *epoch;
   measurement.metrics = std::move(metrics);

@@ -7,36 +7,50 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/study/trial.h"
 #include "re2/re2.h"
+#include "worker/command/dict_lines.h"
 
 namespace hpo {
 
-// A regular expression whose groups are numbers: a group "(?P<accuracy>[0-9.]+)" is the metric of
-// its name, the first group without a name the objective's.
+// A regular expression whose groups hold numbers: a group "(?P<accuracy>\S+)" is the metric of its
+// name, the first group without a name the objective's.
 using MetricPattern = std::shared_ptr<const re2::RE2>;
 
 //   InvalidArgument  no regular expression of RE2, or one without a group
 absl::StatusOr<MetricPattern> ParseMetricPattern(const std::string& text);
 
-// The numbers of an object of JSON, or of a dict as Python prints one (also numbers as text, which
-// is how transformers prints them); nullopt: the text is neither. NaN and infinities are read.
+// The one number that a group has matched in [begin, end) of `line`, which holds it whole
+// (printed_number.h); nullopt: no digit, inf or nan is in it.
+//   InvalidArgument  a number begins before or ends after the group, there are several, or it is
+//                    none that is read
+absl::StatusOr<std::optional<double>> NumberInGroup(absl::string_view line, size_t begin,
+                                                    size_t end);
+
+// The numbers of a text that is a dict (printed_dict.h) and nothing else; nullopt: it is none.
 std::optional<Metrics> ParseMetrics(absl::string_view text);
 
-// Each line that is such an object with the objective's metric is a measurement, and so is each
-// line in which a pattern finds that metric. Their step is the object's "step", else one more than
-// the last one's; "epoch" is taken too, where it is there.
+// Each dict (dict_lines.h) with the objective's metric is a measurement, and so is each line in
+// which a pattern finds that metric. Their step is the dict's "step", else one more than the last
+// one's; "epoch" is taken too, where it is there. Escape sequences of terminals are left out.
 class MetricReader {
  public:
   MetricReader(std::string objective, std::vector<MetricPattern> patterns);
 
-  // What a line, without its newline, measures.
-  std::optional<Measurement> Take(absl::string_view line);
+  // What is measured by a line, without its newline, and by those before it that are decided now.
+  std::vector<Measurement> Take(absl::string_view line);
+  // What is measured by the last lines; nothing follows.
+  std::vector<Measurement> Finish();
+
+  // Why a pattern's match is no number: the first such error, with its line. Nothing is measured
+  // from then on.
+  const absl::Status& error() const { return error_; }
 
   const std::optional<Measurement>& last() const { return last_; }
-  // Metrics of objects without the objective's, to tell somebody who expected a result.
+  // Metrics of dicts without the objective's, to tell somebody who expected a result.
   const Metrics& other_metrics() const { return other_metrics_; }
 
   // The first line that tells of memory that ran out; empty: none.
@@ -50,12 +64,16 @@ class MetricReader {
  private:
   void Remember(absl::string_view line);
   void LookForOom(absl::string_view line);
-  // Puts what a pattern finds into found_by_patterns_; whether the objective's is among it.
-  bool Match(const re2::RE2& pattern, absl::string_view line);
-  std::optional<Measurement> Measured(Metrics metrics);
+  std::vector<Measurement> Judge(const std::vector<ReadLines>& decided);
+  // Puts what patterns find into found_by_patterns_; whether the objective's is among it.
+  absl::StatusOr<bool> MatchAll(absl::string_view line);
+  absl::StatusOr<bool> Match(const re2::RE2& pattern, absl::string_view line);
+  Measurement Measured(Metrics metrics);
 
   std::string objective_;
   std::vector<MetricPattern> patterns_;
+  DictLines dict_lines_;
+  absl::Status error_;
   Metrics found_by_patterns_;
   std::optional<Measurement> last_;
   Metrics other_metrics_;

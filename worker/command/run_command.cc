@@ -103,6 +103,7 @@ class CommandRun {
                     .message = std::string(child.status().message())};
     }
     Watch(**child);
+    Send(reader_.Finish());
     (*child)->Signal(SIGKILL);
     exit_ = ExitOf((*child)->Wait());
     if (on_cpu()) peak_ = std::max(peak_, (*child)->largest_resident());
@@ -111,7 +112,8 @@ class CommandRun {
   }
 
   bool stopped() const { return stop_reason_.has_value(); }
-  int signal() const { return exit_.signal; }
+  // That killed the program; 0: none, or our own.
+  int signal() const { return reader_.error().ok() ? exit_.signal : 0; }
   // Of the device's memory; 0 where a card is not seen.
   Bytes peak() const { return peak_; }
 
@@ -123,15 +125,15 @@ class CommandRun {
                   .message = absl::StrCat(option, ": ", status.message())};
   }
 
+  void Send(const std::vector<Measurement>& measured) {
+    for (const Measurement& measurement : measured) events_.Send(MeasurementMessage{measurement});
+  }
+
   void Watch(ChildProcess& child) {
     absl::Time kill_at = absl::InfiniteFuture();
     absl::Time look_at = absl::InfinitePast();
     absl::Time quiet_at = absl::InfiniteFuture();
-    const auto on_line = [this](absl::string_view line) {
-      if (const std::optional<Measurement> measured = reader_.Take(line)) {
-        events_.Send(MeasurementMessage{*measured});
-      }
-    };
+    const auto on_line = [this](absl::string_view line) { Send(reader_.Take(line)); };
     while (child.ReadLines(kPollTime, on_line) || !child.HasEnded()) {
       const absl::Time now = absl::Now();
       if (child.HasEnded()) quiet_at = std::min(quiet_at, now + kLastWords);
@@ -142,6 +144,11 @@ class CommandRun {
           child.Signal(SIGTERM);
           kill_at = now + options_.stop_grace;
         }
+      }
+      // What it prints is not understood, so that what it may still find is lost.
+      if (!reader_.error().ok() && kill_at == absl::InfiniteFuture()) {
+        child.Signal(SIGTERM);
+        kill_at = now + options_.stop_grace;
       }
       if (now >= look_at) {
         look_at = now + kMemoryTime;
@@ -167,6 +174,7 @@ class CommandRun {
                                                           " of host memory; the trial's limit is ",
                                                           FormatBytes(job_.limit)));
     }
+    if (!reader_.error().ok()) return Misread();
     if (stopped() && !ended_well) return Stopped();
     const absl::StatusOr<Metrics> metrics = Result();
     const bool has_result = metrics.ok() && metrics->contains(job_.objective.metric);
@@ -182,6 +190,11 @@ class CommandRun {
     if (ended_well) return WithoutResult(metrics);
     return Failed{.failure_class = FailureClass::kInternal,
                   .message = WithTail(absl::StrCat("the program exited with status ", exit_.code))};
+  }
+
+  TrialOutcome Misread() const {
+    return Failed{.failure_class = FailureClass::kBadConfiguration,
+                  .message = std::string(reader_.error().message())};
   }
 
   std::string WithTail(std::string message) const {
