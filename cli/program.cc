@@ -198,7 +198,8 @@ class Commands {
              {"--models", "Folder of model folders"},
              {"--data", "Folder of the files that the study names"},
              {"--trainer", "Command of a program of your own, such as 'python train.py {args}'"},
-             {"--metric-pattern", "Regular expression of a line with the metric"},
+             {"--metric-pattern",
+              "Regular expression of a line with the metric, such as 'loss: (\\S+)'"},
              {"--metrics-file", "Where the program writes its metrics"}}) {
       PassOn(run, name, help, options);
     }

@@ -18,10 +18,6 @@ namespace {
 constexpr size_t kNowhere = absl::string_view::npos;
 
 bool IsQuote(char c) { return c == '"' || c == '\''; }
-bool IsLetter(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_'; }
-bool IsWordChar(char c) {
-  return IsLetter(c) || absl::ascii_isdigit(static_cast<unsigned char>(c));
-}
 
 // Past the string that begins at `begin`; nowhere: its line ends before.
 size_t PastString(absl::string_view text, size_t begin) {
@@ -42,7 +38,7 @@ char CloserOf(absl::string_view text, size_t i) {
     case '{':
       return '}';
     case '<':
-      return i + 1 < text.size() && IsLetter(text[i + 1]) ? '>' : 0;
+      return i + 1 < text.size() && IsLetterOfWord(text[i + 1]) ? '>' : 0;
     default:
       return 0;
   }
@@ -110,7 +106,7 @@ bool IsNamed(absl::string_view argument) {
 std::optional<Call> CallOf(absl::string_view text) {
   size_t open = 0;
   while (open < text.size() && (IsWordChar(text[open]) || text[open] == '.')) ++open;
-  const bool calls = open > 0 && open < text.size() && IsLetter(text.front()) &&
+  const bool calls = open > 0 && open < text.size() && IsLetterOfWord(text.front()) &&
                      text[open] == '(' && text.back() == ')';
   if (!calls) return std::nullopt;
   Call call{.name = text.substr(0, open)};

@@ -18,8 +18,6 @@ constexpr absl::string_view kUnicodeMinus = "\xe2\x88\x92";
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 bool IsHexDigit(char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); }
-bool IsWordChar(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-bool IsLetter(char c) { return IsWordChar(c) && !IsDigit(c); }
 
 bool AllDigits(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
@@ -122,7 +120,8 @@ class NumberFinder {
     if (commas != underscores) {
       const std::vector<absl::string_view> fields = absl::StrSplit(run, commas ? ',' : '_');
       // "model_1_100" has numbers of a name.
-      const bool thousands = SeparatesThousands(fields) && (commas || !IsLetter(Before(begin)));
+      const bool thousands =
+          SeparatesThousands(fields) && (commas || !IsLetterOfWord(Before(begin)));
       if (thousands) return Add(begin, PastExponent(end), /*may_be_read=*/true);
       if (commas && HasDecimalComma(fields)) {
         return Add(begin, PastExponent(end), /*may_be_read=*/false);
@@ -147,7 +146,7 @@ class NumberFinder {
   }
 
   void Add(size_t begin, size_t end, bool may_be_read) {
-    const bool in_word = IsLetter(Before(begin));
+    const bool in_word = IsLetterOfWord(Before(begin));
     begin -= SizeOfSign(begin);
     PrintedNumber number{.text = line_.substr(begin, end - begin), .in_word = in_word};
     if (may_be_read) number.value = ValueOf(number.text);
@@ -171,14 +170,22 @@ class NumberFinder {
 
 }  // namespace
 
+bool IsLetterOfWord(char c) {
+  return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_';
+}
+
+bool IsWordChar(char c) { return IsLetterOfWord(c) || IsDigit(c); }
+
 std::vector<PrintedNumber> FindPrintedNumbers(absl::string_view line) {
   return NumberFinder(line).Find();
 }
 
 std::optional<double> ParsePlainNumber(absl::string_view text) {
   double value = 0.0;
-  const bool bare = absl::StripAsciiWhitespace(text) == text;
-  if (!bare || !absl::SimpleAtod(text, &value)) return std::nullopt;
+  // SimpleAtod takes space around a number, and hexadecimal ones.
+  const bool plain =
+      absl::StripAsciiWhitespace(text) == text && text.find_first_of("xX") == text.npos;
+  if (!plain || !absl::SimpleAtod(text, &value)) return std::nullopt;
   return value;
 }
 

@@ -15,6 +15,10 @@
 
 namespace hpo {
 
+// A letter of ASCII or an underscore; or a digit too.
+bool IsLetterOfWord(char c);
+bool IsWordChar(char c);
+
 struct PrintedNumber {
   absl::string_view text;  // a part of the line
   // nullopt: it looks like one number, and is none that is read.

@@ -112,7 +112,8 @@ class CommandRun {
   }
 
   bool stopped() const { return stop_reason_.has_value(); }
-  int signal() const { return exit_.signal; }
+  // That killed the program; 0: none, or our own.
+  int signal() const { return reader_.error().ok() ? exit_.signal : 0; }
   // Of the device's memory; 0 where a card is not seen.
   Bytes peak() const { return peak_; }
 

@@ -56,8 +56,10 @@ class RunCommandTest : public testing::Test {
   }
   ~RunCommandTest() override { std::filesystem::remove_all(folder_); }
 
-  CommandEnd Run(const std::string& command, const std::string& metrics_file = "") {
+  CommandEnd Run(const std::string& command, const std::string& metrics_file = "",
+                 const std::vector<MetricPattern>& patterns = {}) {
     CommandOptions options{.command = CommandTemplate(command),
+                           .patterns = patterns,
                            .metrics_file = CommandTemplate(metrics_file)};
     options.stop_grace = absl::Milliseconds(300);
     return RunCommand(options, job_, events_, stop_);
@@ -120,6 +122,23 @@ TEST_F(RunCommandTest, AProgramThatFailsFailsTheTrialWithItsLastOutput) {
   const Failed failed = As<Failed>(Run("echo ValueError: bad {lr} >&2; exit 3"));
   EXPECT_THAT(failed.message, HasSubstr("status 3"));
   EXPECT_THAT(failed.message, HasSubstr("ValueError: bad 0.5"));
+}
+
+// It would train on for nothing, and is no crash that is worth another attempt.
+TEST_F(RunCommandTest, APatternThatMatchesAPartOfANumberEndsTheProgram) {
+  const absl::Time begin = absl::Now();
+  const CommandEnd end =
+      Run("echo acc: 1.8e-05; sleep 60 # {lr}", "", {*ParseMetricPattern("acc: ([0-9.]+)")});
+  const Failed failed = As<Failed>(end);
+  EXPECT_EQ(failed.failure_class, FailureClass::kBadConfiguration);
+  EXPECT_THAT(failed.message, HasSubstr("matched '1.8', a part of the number 1.8e-05"));
+  EXPECT_EQ(end.signal, 0);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+}
+
+TEST_F(RunCommandTest, TakesADictOfSeveralLinesThatEndsWithTheOutput) {
+  const CommandEnd end = Run(R"(printf '{\n  "acc": {lr},\n  "per_class": [1, 2]\n}' # {lr})");
+  EXPECT_THAT(As<Completed>(end).metrics, ElementsAre(Pair("acc", 0.5)));
 }
 
 TEST_F(RunCommandTest, AValueThatATrialHasNotFailsIt) {
