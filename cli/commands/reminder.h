@@ -15,7 +15,7 @@ namespace hpo {
 
 struct ReminderTimes {
   absl::Duration first = absl::Seconds(9);   // after something else was said
-  absl::Duration again = absl::Seconds(13);  // after a reminder
+  absl::Duration again = absl::Seconds(11);  // after a reminder
 };
 
 // Thread-safe. It has a thread of its own, which its destructor ends.

@@ -219,7 +219,10 @@ absl::StatusOr<int> EndBlocked(Session& session, const RunOptions& options, cons
 // Asked from another thread.
 std::string WhatIsAwaited(Client& client, const LocalService& service, const std::string& study) {
   const absl::StatusOr<StudyStatus> status = client.GetStudy(study);
-  if (!status.ok()) return absl::StrCat("waits: ", Printable(status.status().message()));
+  if (!status.ok()) {
+    return absl::StrCat("waits: hpo-server does not answer at ", service.address(), ": ",
+                        Printable(status.status().message()));
+  }
   const absl::StatusOr<TrialListing> running = client.ListTrials(
       {.study = study, .states = {TrialState::kRunning}, .page_size = 0, .page_token = ""});
   std::string line =
