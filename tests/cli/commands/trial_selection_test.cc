@@ -68,7 +68,8 @@ TEST(SelectTrials, NullIsAChoiceThatIsNoMoreAndNoLessThanANumber) {
   trials[2].params["depth"] = std::string("null");
   const auto numbers = [&](const std::string& where) {
     std::vector<int64_t> found;
-    for (const Trial& trial : SelectTrials(trials, study, {where}, "").value()) {
+    const absl::StatusOr<std::vector<Trial>> selected = SelectTrials(trials, study, {where}, "");
+    for (const Trial& trial : *selected) {
       found.push_back(trial.id.number.value);
     }
     return found;
