@@ -31,7 +31,7 @@ class FirstHour(Deployment):
         self.hpo("study", "extend", "--trials", "1")
         self.hpo("study", "resume")
         last = self.start_worker("w2")
-        wait_until(lambda: "runs on other workers" in last.output(), "why it idles", 10)
+        wait_until(lambda: "running: trial #0 on w0" in last.output(), "why it idles", 10)
         paused.terminate()
         wait_until(lambda: next(w for w in self.study()["workers"] if w["name"] == "w1")["alive"]
                    is False, "that it has left", 10)
