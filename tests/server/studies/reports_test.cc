@@ -48,7 +48,9 @@ class ReportsTest : public SchedulerFixture {
         .status();
   }
   static Measurement At(int64_t step, double score) {
-    return {.step = step, .epoch = 1, .metrics = {{"score", score}, {"other", 2.0}}};
+    return {.step = step,
+            .epoch = static_cast<double>(step) / 8,
+            .metrics = {{"score", score}, {"other", 2.0}}};
   }
 
   History to_sampler_;
