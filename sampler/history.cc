@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 
@@ -31,13 +32,27 @@ Report ReportOf(int64_t step, double epoch, double loss) {
           .by_epoch = true};
 }
 
-// The first report at a progress counts; later ones there are repeats. A trial that has reported an
-// epoch is known by epochs alone, so that the order of reports makes no difference.
+// The best of several losses, NaN the worst: in whatever order they come.
+void KeepBest(int64_t progress, double loss, Curve& curve) {
+  if (curve.Add(progress, loss)) return;
+  const double kept = curve.at(progress);
+  if (std::isnan(loss) || (!std::isnan(kept) && kept <= loss)) return;
+  Curve::Values values(curve.begin(), curve.end());
+  values[progress] = loss;
+  curve = Curve(std::move(values));
+}
+
+// Of one step the first report counts, later ones are repeats; of one epoch the best. A trial that
+// has reported an epoch is known by epochs alone, so that the order of reports makes no difference.
 void Add(const Report& report, HistoryTrial& trial) {
   if (trial.by_epoch && !report.by_epoch) return;
   if (report.by_epoch && !trial.by_epoch) trial.intermediate = {};
   trial.by_epoch = report.by_epoch;
-  trial.intermediate.Add(report.progress, report.loss);
+  if (report.by_epoch) {
+    KeepBest(report.progress, report.loss, trial.intermediate);
+  } else {
+    trial.intermediate.Add(report.progress, report.loss);
+  }
 }
 
 void AddIntermediate(int64_t step, const Metrics& metrics, const Objective& objective,

@@ -80,7 +80,7 @@ struct Report {
   double loss = 0.0;
   bool by_epoch = false;
 };
-// Of one progress the first counts.
+// Of one step the first counts, of one epoch the best.
 using Reports = std::vector<Report>;
 
 class History {

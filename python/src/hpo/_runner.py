@@ -413,6 +413,8 @@ class _Attempt:
         if status == -signal.SIGKILL and host_oom:
             return {"kind": "out_of_memory", "oom_kind": "HOST", "limit_bytes": limit,
                     "error_message": "the kernel killed the trial's process, since the machine had no memory left"}
+        if status == -signal.SIGKILL:  # by somebody else: the trial is tried again
+            return {**_failed("the trial's process was killed by SIGKILL", said), "class": "TRAINER_KILLED"}
         if status < 0:
             return _failed(f"the trial's process was killed by {signal_name(-status)}", said)
         return _failed(f"the trial's process ended with status {status} before it had a result", said)
