@@ -20,7 +20,7 @@ from ._slot import SLOW_START_S, is_loading
 from .errors import Blocked, EndedEarly, InvalidInput, StudyFailed
 from .sizes import readable
 from .study import SessionSink, Study, TrialRecord, job_of, next_lease, raise_if_failed
-from .trainer import memory_used, outcome_of
+from .trainer import PRUNED, memory_used, outcome_of
 from .trial import Train, Trial
 
 STOP_GRACE_S = 30.0  # a function that is to stop and does not ask is ended then
@@ -29,7 +29,6 @@ START_S = 120.0  # a process that has not reached the function then is ended
 _WATCH_S = 0.02
 _FOREVER_S = 1e9
 _NO_LIMIT = -1
-_PRUNED = ("pruned", "time limit")
 
 
 @dataclass(frozen=True)
@@ -382,7 +381,7 @@ class _Attempt:
             (self._limit_s > 0 and time.monotonic() > self._begin + self._limit_s)
 
     def _grace_s(self) -> float:
-        if self._lease.stop not in _PRUNED or not self._limit_s:
+        if self._lease.stop not in PRUNED or not self._limit_s:
             return STOP_GRACE_S
         return min(STOP_GRACE_S, max(_LEAST_GRACE_S, self._limit_s / 10))
 
@@ -401,7 +400,7 @@ class _Attempt:
             return {"kind": "out_of_memory", "limit_bytes": limit, "peak_bytes": self._peak_bytes,
                     "error_message": f"the trial used {readable(self._peak_bytes)} of host memory; "
                                      f"its limit is {readable(limit)}"}
-        if self._killed == "stopped" and self._lease.stop in _PRUNED:
+        if self._killed == "stopped" and self._lease.stop in PRUNED:
             return {"kind": "stopped_by_pruner", "step": self._last["step"], "metrics": self._last["metrics"],
                     **({"pruner": "time limit"} if self._is_out_of_time() else {})}
         if self._killed == "refused":

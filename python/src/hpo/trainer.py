@@ -18,7 +18,7 @@ from . import _channel, checks
 from .errors import BadData, InvalidInput, OutOfMemory, Stopped
 from .trial import Train, Trial
 
-_PRUNED = ("pruned", "time limit")
+PRUNED = ("pruned", "time limit")
 _OOM_TYPES = ("OutOfMemoryError", "ResourceExhaustedError")  # torch's; TensorFlow's
 _OOM_TEXTS = ("CUDA out of memory", "CUDNN_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED",
               "CUDA error: out of memory", "RESOURCE_EXHAUSTED: Out of memory",
@@ -131,7 +131,7 @@ def outcome_of(train: Train, trial: Trial, catch_exit: bool = False) -> "dict[st
     try:
         returned = train(trial)
         reason = trial.stop_reason()
-        if reason not in _PRUNED and (not reason or returned is not None):
+        if reason not in PRUNED and (not reason or returned is not None):
             return {"kind": "completed", "metrics": _channel.written(metrics_of(returned, metric, trial.job.get("objectives", ())))}
     except Stopped:
         reason = trial.stop_reason() or "pruned"
@@ -149,7 +149,7 @@ def outcome_of(train: Train, trial: Trial, catch_exit: bool = False) -> "dict[st
                     "limit_bytes": trial.limit_bytes, "error_traceback": text,
                     "needed_bytes": int(getattr(error, "needed_bytes", 0))}
         return {"kind": "failed", "class": "INTERNAL", "message": text, "raised": _types(error)}
-    if reason in _PRUNED:
+    if reason in PRUNED:
         return {"kind": "stopped_by_pruner", "step": trial.last_step,
                 **({"pruner": reason} if reason == "time limit" else {}),
                 "metrics": _channel.written(trial.last_metrics)}
