@@ -33,12 +33,9 @@ class SessionStream::Call final : public grpc::ClientReadReactor<v1::AttendRespo
     if (ok) StartRead(&response_);
   }
   void OnDone(const grpc::Status& status) override {
-    SessionStream& owner = owner_;
-    const std::string session = request_.session();
-    const absl::Duration lasted = SystemClock().Monotonic() - started_;
-    delete this;
-    owner.Ended(session, lasted, IsRefusal(status.error_code()));
+    owner_.Ended(SystemClock().Monotonic() - started_, IsRefusal(status.error_code()));
   }
+  const std::string& session() const { return request_.session(); }
 
  private:
   SessionStream& owner_;
@@ -47,6 +44,8 @@ class SessionStream::Call final : public grpc::ClientReadReactor<v1::AttendRespo
   v1::AttendRequest request_;
   v1::AttendResponse response_;
 };
+
+SessionStream::SessionStream(v1::WorkerService::Stub& stub) : stub_(stub) {}
 
 SessionStream::~SessionStream() {
   absl::MutexLock lock(&mutex_);
@@ -68,14 +67,15 @@ void SessionStream::Keep(const std::string& session) {
 }
 
 void SessionStream::OpenLocked() {
-  call_ = new Call(*this, session_);
+  call_ = std::make_unique<Call>(*this, session_);
   call_->Start(stub_);
 }
 
-void SessionStream::Ended(const std::string& session, absl::Duration lasted, bool refused) {
+void SessionStream::Ended(absl::Duration lasted, bool refused) {
   absl::MutexLock lock(&mutex_);
-  call_ = nullptr;
-  refused_ = refused && session == session_;
+  refused_ = refused && call_->session() == session_;
+  // While the lock is held: whoever cancels it finds it whole or finds none.
+  call_.reset();
   if (!ending_ && !refused_ && lasted >= kShortest) OpenLocked();
 }
 

@@ -3,6 +3,7 @@
 // waits for a server that is away. Thread-safe; no thread of its own.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -15,7 +16,7 @@ namespace hpo {
 class SessionStream {
  public:
   // `stub` outlives the stream.
-  explicit SessionStream(v1::WorkerService::Stub& stub) : stub_(stub) {}
+  explicit SessionStream(v1::WorkerService::Stub& stub);
   SessionStream(const SessionStream&) = delete;
   SessionStream& operator=(const SessionStream&) = delete;
   // Ends it.
@@ -31,13 +32,13 @@ class SessionStream {
   class Call;
 
   void OpenLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // `session`: of the stream that has ended.
-  void Ended(const std::string& session, absl::Duration lasted, bool refused);
+  // The stream is over, and gRPC has let go of it.
+  void Ended(absl::Duration lasted, bool refused);
 
   v1::WorkerService::Stub& stub_;
   absl::Mutex mutex_;
   std::string session_ ABSL_GUARDED_BY(mutex_);
-  Call* call_ ABSL_GUARDED_BY(mutex_) = nullptr;  // its own; nullptr: none is open
+  std::unique_ptr<Call> call_ ABSL_GUARDED_BY(mutex_);  // nullptr: none is open
   bool refused_ ABSL_GUARDED_BY(mutex_) = false;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 };

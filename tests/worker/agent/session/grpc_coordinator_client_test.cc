@@ -141,7 +141,8 @@ class GrpcCoordinatorClientTest : public ::testing::Test {
     builder.RegisterService(&studies_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
-    client_ = ConnectCoordinator("127.0.0.1:" + std::to_string(port));
+    address_ = "127.0.0.1:" + std::to_string(port);
+    client_ = ConnectCoordinator(address_);
   }
   void TearDown() override { server_->Shutdown(std::chrono::system_clock::now()); }
 
@@ -152,6 +153,7 @@ class GrpcCoordinatorClientTest : public ::testing::Test {
   ScriptedWorkers workers_;
   ScriptedStudies studies_;
   std::unique_ptr<grpc::Server> server_;
+  std::string address_;
   std::unique_ptr<CoordinatorClient> client_;
 };
 
@@ -240,6 +242,17 @@ TEST_F(GrpcCoordinatorClientTest, AServerThatKnowsNoStreamsIsNotAskedAgain) {
     EXPECT_TRUE(client_->Heartbeat("s1", {{.lease = Lease()}}, {}, "", /*leaving=*/false).ok());
   }
   EXPECT_THAT(workers_.AwaitStreams(1), ElementsAre("s1"));
+}
+
+TEST_F(GrpcCoordinatorClientTest, AClientMayEndWhileItsStreamDoes) {
+  workers_.attend_status_ = grpc::Status(grpc::StatusCode::ABORTED, "");
+  for (int i = 0; i < 300; ++i) {
+    const auto client = ConnectCoordinator(address_);
+    EXPECT_TRUE(client->Heartbeat("s1", {{.lease = Lease()}}, {}, "", /*leaving=*/false).ok());
+    workers_.AwaitStreams(i + 1);
+    // The client hears of the end about now: a little before, or a little after.
+    absl::SleepFor(absl::Microseconds(i % 100 * 5));
+  }
 }
 
 TEST_F(GrpcCoordinatorClientTest, ALongPollEndsWhenTheWorkerDrains) {
