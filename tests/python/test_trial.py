@@ -1,11 +1,13 @@
 """A running trial: its parameters, and bad words of it, which are raised where they are said."""
 
 import pathlib
+import re
 
 import pytest
 
 import hpo
 from hpo import checks
+from hpo.space import domain_of, entry_of
 from hpo.trial import Trial
 
 SPACE = {"x": hpo.uniform(0, 1)}
@@ -49,8 +51,8 @@ def test_an_unknown_name_is_a_key_error(trial):
         trial["l_r"]
     assert isinstance(raised.value, hpo.InvalidInput)
     assert str(raised.value) == "trial 3 has no parameter 'l_r', only 'lr', 'kind'; did you mean 'lr'?"
-    with pytest.raises(AttributeError, match="the space is given to hpo.minimize"):
-        trial.suggest_float("lr", 0, 1)
+    with pytest.raises(AttributeError, match="only suggest_float, suggest_int and suggest_categorical"):
+        trial.suggest_uniform("lr", 0, 1)
     with pytest.raises(AttributeError, match=r"trial\['lr'\] is a parameter's value"):
         trial.lr
 
@@ -181,3 +183,61 @@ def test_what_is_not_finite_stays_what_it_was(value, said, isolate, tmp_path):
     with hpo.load("study", storage=tmp_path) as study:
         record = study.trials[1]
     assert record.state == "failed" and f"got {said}" in record.why, record.why
+
+
+def suggesting(objects=None, **space):
+    """A trial with x=0.5, n=3, kind="a", as of a search of `space`; without, as under hpo-worker."""
+    job = {"trial": 3, "params": {"x": 0.5, "n": 3, "kind": "a"}, "objective": {"metric": "loss"}}
+    if space:
+        job["space"] = {name: entry_of(domain_of(name, one)) for name, one in space.items()}
+    return Trial(job, Words(), objects)
+
+
+FOR_OPTUNA = {"x": hpo.uniform(0, 1), "n": hpo.int(1, 9), "kind": ["a", "b"], "z": hpo.log(1, 2, when={"kind": "b"})}
+
+
+def test_a_function_for_optuna_gets_its_values():
+    for trial in (suggesting(**FOR_OPTUNA), suggesting()):
+        assert trial.suggest_float("x", 0, 1.0) == 0.5
+        assert trial.suggest_int("n", 1, 9) == 3
+        assert trial.suggest_categorical("kind", ("b", "a")) == "a"
+
+
+@pytest.mark.parametrize("ask, text", [
+    (lambda trial: trial.suggest_float("lr", 1e-5, 0.1, log=True),
+     "the space has no parameter 'lr': add 'lr': hpo.log(1e-05, 0.1) to the space that is given to hpo.minimize or hpo.Study"),
+    (lambda trial: trial.suggest_categorical("layer", [int, None]),
+     "the space has no parameter 'layer': add 'layer': hpo.choice([<class 'int'>, None]) to the space that is given to "
+     "hpo.minimize or hpo.Study"),
+    (lambda trial: trial.suggest_float("x", 0, 10),
+     "x: expected the same range in the function and in the space, got hpo.uniform(0.0, 10.0) in the function and "
+     "hpo.uniform(0.0, 1.0) in the space"),
+    (lambda trial: trial.suggest_int("n", 1, 9, step=2), r"got hpo.int(1, 9, step=2) in the function and hpo.int(1, 9)"),
+    (lambda trial: trial.suggest_int("x", 0, 1), "got hpo.int(0, 1) in the function and hpo.uniform(0.0, 1.0)"),
+    (lambda trial: trial.suggest_categorical("kind", ["a", "b", "c"]), "got hpo.choice(['a', 'b', 'c']) in the function"),
+    (lambda trial: trial.suggest_float("z", 1, 2, log=True),
+     "z: the space has it only where kind is 'b'; this trial has x=0.5, n=3, kind='a'"),
+    (lambda trial: trial.suggest_float("x", 1, 0), "expected low <= high, got 1.0 and 0.0"),
+])
+def test_a_range_that_is_not_the_spaces_is_an_error(ask, text):
+    with pytest.raises(hpo.InvalidInput, match=re.escape(text)):
+        ask(suggesting(**FOR_OPTUNA))
+
+
+@pytest.mark.parametrize("ask", [lambda trial: trial.suggest_float("x", 0.6, 1), lambda trial: trial.suggest_int("n", 4, 9),
+                                 lambda trial: trial.suggest_float("n", 1, 9, step=5),
+                                 lambda trial: trial.suggest_categorical("kind", ["b", "c"])])
+def test_without_the_space_a_value_outside_the_range_is_an_error(ask):
+    with pytest.raises(hpo.InvalidInput, match="expected the same range in the function and in the space"):
+        ask(suggesting())
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_a_search_runs_a_function_for_optuna(isolate):
+    def train(trial):
+        layer = trial.suggest_categorical("layer", [int, float])
+        return trial.suggest_float("x", 0, 1) * trial.suggest_int("n", 1, 8, log=True) + layer(1)
+
+    best = hpo.minimize(train, {"x": hpo.uniform(0, 1), "n": hpo.int(1, 8, log=True), "layer": [int, float]}, trials=3,
+                        isolate=isolate, verbose=False)
+    assert best.value == pytest.approx(best.params["x"] * best.params["n"] + 1)

@@ -171,6 +171,7 @@ class _Runner:
         self._slots: "list[_Slot]" = []
         state = study.state()
         self._objectives = [str(one.metric) for one in state.objectives]
+        self._space = study.space
         self.limit_s = state.budget.trial_wall_clock.ToNanoseconds() / 1e9  # of a trial; 0: none
         shows = verbose and sys.stderr is not None  # pyright: ignore[reportUnnecessaryComparison]
         self.progress = Progress(state, view_of(counts_of(state)[1], counts_of(state)[0]) if shows else None,
@@ -187,7 +188,7 @@ class _Runner:
                 return
             while (lease := self._next(session, slot)) is not None:
                 attempt = _Attempt(forker, session, lease, self)
-                end = attempt.run(job_of(lease, device, self._checkpoints, self._objectives))
+                end = attempt.run(job_of(lease, device, self._checkpoints, self._objectives, self._space))
                 self._finish(session, lease, end, attempt.used, attempt.final_plan)
         except BaseException as error:  # raised again by the thread that waits for this one
             self.error = self.error or error
@@ -202,7 +203,7 @@ class _Runner:
         session = self._study.session()
         try:
             while (lease := self._next(session, slot)) is not None:
-                trial = Trial(job_of(lease, session.device, self._checkpoints, self._objectives),
+                trial = Trial(job_of(lease, session.device, self._checkpoints, self._objectives, self._space),
                               SessionSink(session, lease))
                 try:
                     end = outcome_of(train, trial, catch_exit=True)

@@ -212,7 +212,8 @@ def objects_of(domains: "Mapping[str, Domain]") -> Objects:
     return Objects({name: domain.objects for name, domain in domains.items()})
 
 
-def _entry(domain: Domain) -> "dict[str, Any]":
+def entry_of(domain: Domain) -> "dict[str, Any]":
+    """The study file's entry of a parameter."""
     entry: "dict[str, Any]" = {domain.kind: list(domain.values)}
     if domain.log:
         entry["log"] = True
@@ -229,7 +230,7 @@ def study_file(name: str, space: "Mapping[str, Domain]", objectives: "Mapping[st
     """The text of a study file (JSON, which is YAML). `objectives`: direction by metric."""
     if not space:
         raise InvalidInput("the search space: expected at least one parameter, got none")
-    parameters = {key: _entry(domain) for key, domain in space.items()}
+    parameters = {key: entry_of(domain) for key, domain in space.items()}
     goals = [{"metric": metric, "direction": way} for metric, way in objectives.items()]
     return json.dumps({"name": name, "objective": goals[0] if len(goals) == 1 else goals,
                        "trainer": {"task": "function"}, "parameters": parameters,

@@ -20,7 +20,7 @@ from .findings import Findings
 from .options import BudgetOptions, MemoryLike, PrunerLike, SamplerLike
 from .ranges import Edited, edit_request, edited_of
 from .records import Reader, Report, TrialRecord
-from .space import Domain, Space, domains_of, objects_of, study_file
+from .space import Domain, Space, domains_of, entry_of, objects_of, study_file
 from .trainer import metrics_of, outcome_of
 from .trial import Train, Trial
 from .values import Objects
@@ -32,13 +32,14 @@ Result = Union[float, Sequence[float], Mapping[str, float], Exception, None]
 Callback = Callable[["Study", TrialRecord], Any]
 
 
-def job_of(lease: Lease, device: Device, checkpoints: "pathlib.Path | None",
-           objectives: "Sequence[str]" = ()) -> "dict[str, Any]":
-    """The trainer protocol's job, as far as a function needs one."""
+def job_of(lease: Lease, device: Device, checkpoints: "pathlib.Path | None", objectives: "Sequence[str]",
+           space: "Mapping[str, Domain]") -> "dict[str, Any]":
+    """The trainer protocol's job, as far as a function needs one, and the study's space."""
     given = lease.assignment
     return {"type": "job", "study": given.study, "trial": given.trial, "attempt": given.attempt,
             "params": _wire.params_of(given.params), "objective": {"metric": given.objective.metric},
-            "objectives": list(objectives), "device": device.kind, "limit_bytes": given.limit_bytes,
+            "objectives": list(objectives), "space": {name: entry_of(domain) for name, domain in space.items()},
+            "device": device.kind, "limit_bytes": given.limit_bytes,
             "seed": given.seed, "policy": given.memory_policy, "epochs": given.epochs,
             "checkpoint_dir": str(checkpoints / str(given.trial)) if checkpoints else ""}
 
@@ -217,7 +218,7 @@ class Study(Findings):
         if self.folder is not None:
             self._note_asked(session, lease, self.folder)
         checkpoints = self.folder / "checkpoints" / self.name if self.folder else None
-        return Trial(job_of(lease, self.device, checkpoints, self._reader.objectives),
+        return Trial(job_of(lease, self.device, checkpoints, self._reader.objectives, self.space),
                      SessionSink(session, lease), self._reader.objects)
 
     def _note_asked(self, session: Session, lease: Lease, folder: pathlib.Path) -> None:
@@ -240,7 +241,7 @@ class Study(Findings):
         number = trial if isinstance(trial, int) else trial.number
         session, lease = self._lease_of(number, trial)
         if isinstance(trial, int):
-            job = job_of(lease, self.device, None, self._reader.objectives)
+            job = job_of(lease, self.device, None, self._reader.objectives, self.space)
             trial = Trial(job, SessionSink(session, lease), self._reader.objects)
         if not isinstance(result, Exception) and not (result is None and trial.should_stop()):
             try:

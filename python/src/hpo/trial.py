@@ -39,7 +39,8 @@ class Trial:
         """`objects`: of the space's choices that are no scalars."""
         self.job = job  # every field of the protocol's job
         self.number = int(job["trial"])
-        self.params: "dict[str, Any]" = (objects or Objects()).given(job["params"])
+        self.objects = objects or Objects()
+        self.params: "dict[str, Any]" = self.objects.given(job["params"])
         self.used_bytes = 0
         self.memory: "dict[str, int]" = {}  # of the protocol's outcome: what was measured so far
         self.final_plan: "dict[str, int] | None" = None
@@ -66,8 +67,8 @@ class Trial:
     if not TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any:
             if name.startswith("suggest_"):
-                raise AttributeError(f"a trial has no {name}(): the space is given to hpo.minimize or hpo.Study, and "
-                                     "trial[\"lr\"] is the value of its parameter \"lr\"")
+                raise AttributeError(f"a trial has no {name}(), only suggest_float, suggest_int and suggest_categorical; "
+                                     "trial[\"lr\"] is the value of the parameter \"lr\"")
             raise AttributeError(f"a trial has no attribute {name!r}" + (
                 ours(name) or f"; trial[{name!r}] is a parameter's value"))
 
@@ -89,6 +90,31 @@ class Trial:
     def get(self, name: str, default: Any = None) -> Any:
         """A parameter's value, or `default` where the trial lacks it (one with `when=`)."""
         return self.params.get(name, default)
+
+    def suggest_float(self, name: str, low: float, high: float, *, step: "float | None" = None,
+                      log: bool = False) -> float:
+        """A parameter's value, as trial[name], in functions that were written for Optuna: their ranges have to be
+        those of the space that the search was given. Raises UnknownParameter where that lacks the name, and
+        InvalidInput where its range is another one. A program under hpo-worker does not know the space: there
+        the value has to lie in the range."""
+        from . import _suggest, space  # what only functions for Optuna need is imported by them
+
+        asked = space.log(low, high) if log else space.uniform(low, high, step=step)
+        return float(_suggest.value_of(name, asked, self.params, self.job.get("space"), self.objects))
+
+    def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False) -> int:
+        """As suggest_float, of a whole number."""
+        from . import _suggest, space
+
+        asked = space.integer(low, high, step=None if step == 1 else step, log=log)
+        return int(_suggest.value_of(name, asked, self.params, self.job.get("space"), self.objects))
+
+    def suggest_categorical(self, name: str, choices: "Sequence[Any]") -> Any:
+        """As suggest_float, of one of several choices, in any order."""
+        from . import _suggest
+
+        asked = _suggest.choices_of(name, choices, self.objects)
+        return _suggest.value_of(name, asked, self.params, self.job.get("space"), self.objects)
 
     @property
     def seed(self) -> int:

@@ -120,5 +120,6 @@ class WithObjects:
         self.objects = objects
 
     def __call__(self, trial: Any) -> Any:
+        trial.objects = self.objects
         trial.params = self.objects.given(trial.params)
         return self.train(trial)
