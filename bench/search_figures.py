@@ -113,6 +113,13 @@ def against_peers(name, ours, peers, starts, with_means):
     return found
 
 
+def in_optuna(ours, peers, starts, trials):
+    """The better peer of each function is the one that ours is worst against."""
+    best = best_peers(ours, peers, starts, trials)
+    mean = geometric_mean([ratio(pair) for _, pair in best.values()])
+    return [at_most(f"hpo_sampler_mean_ratio_{trials}", mean, "of the better peer", 0.8)]
+
+
 def keeps_its_own(samplers, starts):
     best = best_peers(samplers["auto"], {name: samplers[name] for name in ("gp", "tpe")}, starts, 200)
     value = share(ratio(pair) <= OWN_LEVEL for _, pair in best.values())

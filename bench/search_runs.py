@@ -8,6 +8,9 @@ import warnings
 
 COUNTS = [10, 20, 50, 100, 200, 500, 1000]  # of trials, after which a run's regret is kept
 OPTUNAS = ["optuna-tpe", "optuna-gp", "optuna-cma-es", "optuna-random"]
+HPO = "optuna-hpo"  # hpo.optuna.HpoSampler
+BESIDE_HPO = ["optuna-tpe", "optuna-gp"]
+IN_OPTUNA = [*OPTUNAS, HPO]
 SMAC = "smac"
 PEERS = [*OPTUNAS, SMAC]
 SLOW_PEERS = {"optuna-gp": 5, SMAC: 3}  # of how many instances at most
@@ -56,6 +59,10 @@ class Ours:
 
 def optuna_sampler(optuna, name, seed):
     samplers = optuna.samplers
+    if name == HPO:
+        import hpo.optuna  # pylint: disable=import-outside-toplevel
+
+        return hpo.optuna.HpoSampler(seed=seed)
     if name == "optuna-tpe":
         return samplers.TPESampler(seed=seed, multivariate=True)
     if name == "optuna-gp":
@@ -163,8 +170,8 @@ class Smac:
 
 
 def run_of(program, sampler, problem, seed, budget):
-    """A study of ours, of a peer where `program` is None."""
-    if program:
+    """A study of ours, of a peer where `program` is None or the sampler one for Optuna's loop."""
+    if program and sampler not in IN_OPTUNA:
         return Ours(program, sampler, problem, seed, budget)
     return Smac(problem, seed, budget) if sampler == SMAC else Optuna(sampler, problem, seed)
 

@@ -1,5 +1,5 @@
-// hpo, hpo-server, hpo-worker and hpo-command-trainer in one file, for installations: gRPC and all
-// else is there once. bin/hpo-server and its like start it with --program=NAME
+// hpo, hpo-server, hpo-worker, hpo-command-trainer and hpo-sampler in one file, for installations:
+// gRPC and all else is there once. bin/hpo-server and its like start it with --program=NAME
 // (scripts/packaged_alias); without, it is hpo.
 
 #include <sys/prctl.h>
@@ -14,6 +14,7 @@
 // The main() of each program, renamed by the build (cmake/HpoInstall.cmake).
 int HpoCommandTrainerMain(int argc, char** argv);
 int HpoMain(int argc, char** argv);
+int HpoSamplerMain(int argc, char** argv);
 int HpoServerMain(int argc, char** argv);
 int HpoWorkerMain(int argc, char** argv);
 
@@ -24,14 +25,17 @@ int main(int argc, char** argv) {
   constexpr std::pair<absl::string_view, int (*)(int, char**)> kPrograms[] = {
       {"hpo-server", &HpoServerMain},
       {"hpo-worker", &HpoWorkerMain},
-      {"hpo-command-trainer", &HpoCommandTrainerMain}};
+      {"hpo-command-trainer", &HpoCommandTrainerMain},
+      {"hpo-sampler", &HpoSamplerMain}};
   for (const auto& [known, program] : kPrograms) {
     if (name != known) continue;
     prctl(PR_SET_NAME, name);
     argv[1] = name;  // the program's own name, where it expects it
     return program(argc - 1, argv + 1);
   }
-  std::cerr << "hpo: --program: expected hpo-server, hpo-worker or hpo-command-trainer, got '"
-            << name << "'\n";
+  std::cerr
+      << "hpo: --program: expected hpo-server, hpo-worker, hpo-command-trainer or hpo-sampler, "
+         "got '"
+      << name << "'\n";
   return 2;
 }

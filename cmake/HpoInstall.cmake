@@ -1,7 +1,8 @@
 # The one list of what is installed: `cmake --install BUILD --prefix DIR [--component NAME]`.
 # scripts/package makes an archive of it, scripts/wheel a wheel of its parts.
 #
-#   programs   hpo, hpo-server, hpo-worker, hpo-command-trainer, and in lib/hpo the libraries that they load
+#   programs   hpo, hpo-server, hpo-worker, hpo-command-trainer, hpo-sampler, and in lib/hpo the
+#              libraries that they load
 #   python     the package hpo, in lib/hpo/python
 #   trainer    hpo-trainer and its CUDA module; LibTorch is found at run time
 #   checks     what a machine with a card is checked by, and what makes data and fetches a model
@@ -14,24 +15,26 @@ set(hpo_not_ours
   "^lib(stdc\\+\\+|gcc_s)\\.so"
   "^lib(torch|c10|cu[a-z]|nv)")
 
-set(hpo_installed_programs hpo hpo-server hpo-worker hpo-command-trainer)
+set(hpo_installed_programs hpo hpo-server hpo-worker hpo-command-trainer hpo-sampler)
 if(HPO_STATIC_DEPENDENCIES)
   # Most of what they hold is the same: one file is all of them (cli/one_program.cc).
-  add_executable(hpo_one_program cli/one_program.cc cli/main.cc server/main.cc worker/agent/main.cc
-                                 worker/command/main.cc)
+  add_executable(hpo_one_program cli/one_program.cc cli/main.cc sampler/proposer/main.cc server/main.cc
+                                 worker/agent/main.cc worker/command/main.cc)
   set_source_files_properties(cli/main.cc PROPERTIES COMPILE_DEFINITIONS main=HpoMain)
+  set_source_files_properties(sampler/proposer/main.cc
+    PROPERTIES COMPILE_DEFINITIONS main=HpoSamplerMain)
   set_source_files_properties(server/main.cc PROPERTIES COMPILE_DEFINITIONS main=HpoServerMain)
   set_source_files_properties(worker/agent/main.cc PROPERTIES COMPILE_DEFINITIONS main=HpoWorkerMain)
   set_source_files_properties(worker/command/main.cc
     PROPERTIES COMPILE_DEFINITIONS main=HpoCommandTrainerMain)
   target_include_directories(hpo_one_program PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(hpo_one_program PRIVATE
-    hpo_agent hpo_cli hpo_command hpo_command_line hpo_coordinator)
+    hpo_agent hpo_cli hpo_command hpo_command_line hpo_coordinator hpo_sampler)
   set_target_properties(hpo_one_program PROPERTIES
     OUTPUT_NAME hpo RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/one_program)
   hpo_warnings(hpo_one_program)
   set(hpo_installed_programs hpo_one_program)
-  foreach(alias IN ITEMS hpo-server hpo-worker hpo-command-trainer)
+  foreach(alias IN ITEMS hpo-server hpo-worker hpo-command-trainer hpo-sampler)
     install(PROGRAMS ${CMAKE_SOURCE_DIR}/scripts/packaged_alias
       DESTINATION bin RENAME ${alias} COMPONENT programs)
   endforeach()
@@ -47,6 +50,8 @@ file(GLOB hpo_python_modules CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/hp
 install(FILES ${hpo_python_modules} ${CMAKE_SOURCE_DIR}/python/src/hpo/py.typed
               ${CMAKE_BINARY_DIR}/python/hpo/protocol.desc
   DESTINATION lib/hpo/python/hpo COMPONENT python)
+file(GLOB hpo_optuna_modules CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/hpo/optuna/*.py)
+install(FILES ${hpo_optuna_modules} DESTINATION lib/hpo/python/hpo/optuna COMPONENT python)
 
 if(TARGET hpo-trainer)
   install(TARGETS hpo-trainer hpo_cuda

@@ -1,6 +1,7 @@
 """bench/search: its problems, what is counted, and the lines between it and bin/sampler_runs."""
 
 import gzip
+import importlib.util
 import json
 import math
 import os
@@ -231,6 +232,12 @@ class Figures(unittest.TestCase):
                     "tpe": self.runs([5.0] * 3, [1.0] * 3)}
         self.assertEqual(search_figures.keeps_its_own(samplers, self.STARTS)["value"], 0.5)
 
+    def test_our_sampler_in_optunas_loop_is_measured_by_the_better_peer(self):
+        starts = {("bbob5", f, i): 1.0 for f in (1, 2) for i in range(3)}
+        ours, tpe, gp = ({key: {50: value} for key in starts} for value in (0.2, 0.4, 0.8))
+        found = search_figures.in_optuna(ours, {"optuna-tpe": tpe, "optuna-gp": gp}, starts, 50)
+        self.assertEqual([(f["name"], f["value"], f["met"]) for f in found], [("hpo_sampler_mean_ratio_50", 0.5, True)])
+
     def test_a_peer_that_is_better_on_a_curve_is_found(self):
         starts = {("curves", f, i): 1.0 for f in (1, 2) for i in range(10)}
         ours = {key: {100: 0.5, 200: 0.4, 500: 0.3} for key in starts}
@@ -268,6 +275,13 @@ class Program(unittest.TestCase):
             done = self.search(*part, "--against", kept)
             self.assertIn("bbob2 against random before over 1 functions at 50, 100, 200, geometric mean of the ratios (runs "
                           "better/level/worse): 1 (0/2/0), 1 (0/2/0), 1 (0/2/0)", done.stdout)
+
+    @unittest.skipIf(importlib.util.find_spec("optuna") is None, "Optuna is not installed")
+    def test_a_run_may_be_short_and_in_optunas_loop(self):
+        done = self.search("--part", "bbob2", "--half", "tune", "--functions", "1", "--instances", "1", "--sampler",
+                           "optuna-random,optuna-hpo", "--trials", "10")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout.splitlines()[-1])["benchmark"], "search_in_optuna")
 
     def test_says_what_options_may_be(self):
         for options, message in (

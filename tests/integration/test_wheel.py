@@ -12,7 +12,7 @@ import zipfile
 
 BIN = pathlib.Path(os.environ["HPO_BIN_DIR"])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = ("hpo", "hpo-server", "hpo-worker", "hpo-command-trainer")
+PROGRAMS = ("hpo", "hpo-server", "hpo-worker", "hpo-command-trainer", "hpo-sampler")
 STUDY = """\
 import hpo
 

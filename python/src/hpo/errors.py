@@ -1,5 +1,8 @@
 """What can go wrong, as exceptions. All but Stopped, OutOfMemory and BadData are HpoError."""
 
+import importlib
+from typing import Any
+
 
 class HpoError(Exception):
     """hpo cannot do what it was asked for; the text says what to do."""
@@ -52,3 +55,11 @@ class OutOfMemory(Exception):
 
 class BadData(Exception):
     """The data are wrong, so that no configuration can work: the trial fails."""
+
+
+def imported(name: str, wanted_by: str) -> Any:
+    """Imports an optional package that the module `wanted_by` needs, or raises an HpoError that says so."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise HpoError(f"{wanted_by} needs {name}: pip install {name} ({error})") from None

@@ -17,8 +17,8 @@ import re
 import sys
 from typing import Any, Mapping, Sequence, cast
 
-from .errors import HpoError, Stopped
-from .torch import guard_of, imported, num_rows, rows_of, torch
+from .errors import HpoError, Stopped, imported
+from .torch import guard_of, num_rows, rows_of, torch
 from .trainer import current
 from .trial import Trial
 

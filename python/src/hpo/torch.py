@@ -10,24 +10,14 @@ rows as fit: same gradients up to rounding, whatever the size of the parts."""
 
 import contextlib
 import gc
-import importlib
 import weakref
 from typing import Any, Callable, Mapping, Optional, Sequence, cast
 
 from . import _host
 from ._plan import Planner
-from .errors import HpoError, InvalidInput, OutOfMemory
+from .errors import InvalidInput, OutOfMemory, imported
 from .trainer import current, is_out_of_memory
 from .trial import Trial
-
-
-def imported(name: str, wanted_by: str) -> Any:
-    """Imports an optional package that the module `wanted_by` needs."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise HpoError(f"{wanted_by} needs {name}: pip install {name} ({error})") from None
-
 
 torch: Any = imported("torch", "hpo.torch")
 
