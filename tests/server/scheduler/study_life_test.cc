@@ -11,6 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
+using ::testing::StartsWith;
 
 constexpr TrialNumber kFirst{0};
 
@@ -129,6 +130,8 @@ TEST_F(StudyLifeTest, AStudyEndsAtItsTargetAndGoesOnWithAnother) {
   Complete(reaches, 0.8);
   EXPECT_FALSE(Acquire(session).assignment) << "what waits is left where it is";
   EXPECT_FALSE(Status("plain").finished) << "what runs goes on";
+  EXPECT_THAT(Status("plain").waiting_for,
+              StartsWith("ends when the trials that run have ended: trial #2 reached the target"));
   EXPECT_EQ(Beat(running), Directive::kContinue);
   Complete(running, 0.1);
   for (int start = 0; start < 2; ++start) {
