@@ -55,15 +55,6 @@ std::string StorageTrouble(const Store& store) {
                       trouble.substr(0, trouble.find(" (code ")));
 }
 
-// Why no further trial begins while some still run; empty: one may, or how many trials the budget
-// has is all the reason.
-std::string WhyItEndsSoon(const StudyStanding& standing) {
-  if (standing.finished || standing.hands_out) return "";
-  return absl::StrCat("ends when the trials that run have ended: ",
-                      standing.target_reached.empty() ? "the study's wall clock is used up"
-                                                      : standing.target_reached);
-}
-
 // Why those of `workers` that are idle get nothing; why nothing runs, or the study ended.
 std::string WaitingFor(const SchedulerState& state, const StudyRuntime& study,
                        const StudyStanding& standing, const std::vector<WorkerStatus>& workers) {
@@ -73,7 +64,7 @@ std::string WaitingFor(const SchedulerState& state, const StudyRuntime& study,
   const auto num_alive = std::count_if(workers.begin(), workers.end(),
                                        [](const WorkerStatus& worker) { return worker.alive; });
   std::vector<std::string> idle;
-  if (std::string why = WhyItEndsSoon(standing); !why.empty()) idle.push_back(std::move(why));
+  if (std::string why = WhyEnding(standing); !why.empty()) idle.push_back(std::move(why));
   for (const WorkerStatus& worker : workers) {
     const std::string obstacle =
         worker.alive && !worker.trial ? study.obstacles.Of(worker.name) : "";
