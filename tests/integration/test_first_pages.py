@@ -60,10 +60,10 @@ class Pictures(unittest.TestCase):
 class Paragraphs(unittest.TestCase):
     def test_prose_lists_and_tables_are_paragraphs_and_code_is_not(self):
         page = ("# Title\nA first paragraph of some words that\ncontinues on the next line.\n```sh\nhpo run this is code and "
-                "no prose at all\n```\n- An entry of a list with enough words to count.\n- Too short.\n| a | cell with at "
-                "least eight words in its row |\n")
-        self.assertEqual([(line, text.split()[0]) for line, _, text in script("draw_paragraphs").paragraphs(page)],
-                         [(2, "A"), (7, "-"), (9, "|")])
+                "no prose at all\n```\n- An entry of a list with enough words to count.\n- Too short.\n\n| key | meaning |\n"
+                "|---|---|\n| `a` | a cell with at least eight words in its row |\n| `names and more names of code` | few |\n")
+        self.assertEqual([(line, heading, text[:5]) for line, heading, text in script("draw_paragraphs").paragraphs(page)],
+                         [(2, "Title", "A fir"), (7, "Title", "- An "), (12, "Title, columns | key | meaning |", "| `a`")])
 
     def test_the_seed_alone_decides(self):
         module = script("draw_paragraphs")
