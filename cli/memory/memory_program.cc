@@ -155,7 +155,7 @@ void AddFit(CLI::App& group, const OnChosen& on_chosen) {
   options->lengths = {128, 256, 384, 512};
   CLI::App* const fit =
       Add(group, "fit",
-          "Show the largest micro-batch for each sequence length and GPU size (needs no server)",
+          "Show the largest micro-batch per sequence length and GPU size (needs no server)",
           "hpo memory fit --model bert-large-uncased --card 8GiB,16GiB,24GiB,80GiB");
   fit->add_option("--model", options->model, "Name of a model, or a config.json")
       ->required()
