@@ -157,6 +157,7 @@ class _Slot:
         self._text = "the server starts"
         self._since = time.monotonic()
         self.runs_trial = False
+        self.has_ended = False
 
     def does(self, text: str, runs_trial: bool = False) -> None:
         if text != self._text:
@@ -207,7 +208,7 @@ class _Runner:
             self.error = self.error or error
             self.stop.set()
         finally:
-            slot.does("has ended")
+            slot.has_ended = True
             session.close()
 
     def in_this_process(self, train: Train) -> None:
@@ -281,9 +282,9 @@ class _Runner:
                     callback(self._study, record)
 
     def _waits(self) -> "tuple[str, bool]":
-        slots = list(self._slots)
+        slots = [slot for slot in list(self._slots) if not slot.has_ended]
         trouble = self._study.channel.trouble()
-        texts = [trouble] * bool(trouble) + [slot.told() for slot in slots]
+        texts = [trouble] * bool(trouble) + ([slot.told() for slot in slots] or ["the search ends"])
         return "; ".join(dict.fromkeys(texts)), not trouble and all(slot.runs_trial for slot in slots)
 
     def _finish(self, session: Session, lease: Lease, end: "dict[str, Any] | None",
