@@ -14,7 +14,7 @@ import sys
 import traceback
 
 SLOW_START_S = 10.0
-STUCK_S = 60.0  # an import that takes longer shows where it is
+STUCK_S = 30.0  # an import that takes longer shows where it is
 _state = {"loading": False}
 _SAFE_THREADS = ("jemalloc_bg_thd",)  # pyarrow brings it
 
