@@ -68,6 +68,10 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.add_option("--name", raw.flags.name,
                  "Name of the study [the study file's]; for a second study of one file")
       ->type_name("NAME");
+  app.add_option(
+         "--task", raw.flags.task,
+         "Task of a study whose file names none; custom: workers run a program of their own")
+      ->type_name("NAME");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
       ->type_name("LEVEL")
       ->capture_default_str();
@@ -112,6 +116,7 @@ absl::StatusOr<StudyOverrides> OverEnvironment(StudyOverrides flags) {
   Prefer(flags.validation, merged.validation);
   Prefer(flags.seed, merged.seed);
   Prefer(flags.name, merged.name);
+  Prefer(flags.task, merged.task);
   return merged;
 }
 

@@ -297,6 +297,11 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   if (!options.name.empty()) overrides.name = options.name;
   overrides.trials = options.trials.has_value() ? options.trials : overrides.trials;
   overrides.target = options.target;
+  // Whoever runs a file runs its program, unless they name another.
+  const bool has_trainer =
+      std::any_of(options.passed_on.begin(), options.passed_on.end(),
+                  [](const auto& option) { return option.first == "--trainer"; });
+  if (has_trainer) overrides.task = "custom";
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, LoadStudy(options.study, overrides));
   LocalServiceOptions local{.programs = ProgramFolder(),
                             .folder = FolderOf(options, spec.name),
@@ -305,11 +310,10 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   if (!options.name.empty()) {
     local.server_arguments.insert(local.server_arguments.end(), {"--name", options.name});
   }
+  if (overrides.task) {
+    local.server_arguments.insert(local.server_arguments.end(), {"--task", *overrides.task});
+  }
   HPO_ASSIGN_OR_RETURN(local.worker_arguments, DeviceArguments(options));
-  // Whoever runs a file runs its program, unless they name another.
-  const bool has_trainer =
-      std::any_of(options.passed_on.begin(), options.passed_on.end(),
-                  [](const auto& option) { return option.first == "--trainer"; });
   if (!spec.trainer.command.empty() && !has_trainer) {
     local.worker_arguments.emplace_back("--allow-commands");
   }

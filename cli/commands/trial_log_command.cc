@@ -1,6 +1,7 @@
 #include "cli/commands/trial_log_command.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/base/user_folder.h"
+#include "common/command_line/terminal_text.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -53,6 +55,12 @@ absl::StatusOr<fs::path> FindLog(const fs::path& state, const TrialId& trial,
                    ", found none; ask on that machine, or say the worker's --state-dir"));
 }
 
+// https://no-color.org
+bool ShowsColors(const Terminal& terminal) {
+  const char* const no_color = std::getenv("NO_COLOR");
+  return terminal.interactive && (no_color == nullptr || *no_color == '\0');
+}
+
 }  // namespace
 
 absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options) {
@@ -76,7 +84,9 @@ absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options) {
   }
   std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   if (lines.back().empty()) lines.pop_back();
-  for (const absl::string_view line : lines) session.out << Printable(line) << "\n";
+  const PrintedColors colors =
+      ShowsColors(session.terminal) ? PrintedColors::kKept : PrintedColors::kLeftOut;
+  for (const absl::string_view line : lines) session.out << ShownLine(line, colors) << "\n";
   if (lines.empty()) session.out << path.string() << " is empty: the program printed nothing\n";
   return absl::OkStatus();
 }

@@ -78,7 +78,7 @@ bool IsSameInAll(const std::vector<Trial>& trials, const std::string& name) {
 // Why it did not complete, in a line: of a traceback the last, which names the error.
 std::string ReasonOf(const Trial& trial) {
   if (!trial.outcome || std::holds_alternative<Completed>(*trial.outcome)) return "";
-  return LastLine(DescribeEnd(trial));
+  return DescribeEnd(trial);
 }
 
 class TrialColumns {

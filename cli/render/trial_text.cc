@@ -162,7 +162,9 @@ std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>
   std::string text =
       absl::StrCat("trial     ", Hash(trial.id.number), " of ", Printable(trial.id.study), ": ",
                    DescribeState(trial), trial.demonstration ? ", a demonstration" : "", "\n");
-  if (trial.outcome) absl::StrAppend(&text, "outcome   ", WithLinesBelow(DescribeEnd(trial)));
+  if (trial.outcome) {
+    absl::StrAppend(&text, "outcome   ", WithLinesBelow(WholeOutcome(*trial.outcome)));
+  }
   if (trial.value) absl::StrAppend(&text, "value     ", ShortNumber(*trial.value), "\n");
   for (const MetricConstraint& constraint : constraints) {
     const std::string excess = DescribeExcess(trial, constraint);

@@ -15,6 +15,7 @@
 #include "worker/agent/agent_loop.h"
 #include "worker/command/command_template.h"
 #include "worker/command/metric_reader.h"
+#include "worker/command/program_files.h"
 
 namespace hpo {
 namespace {
@@ -88,8 +89,10 @@ void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
   CLI::Option* const trainer = app.add_option(
       "--trainer", options.trainer,
       "command of your own program, run by /bin/sh. With placeholders such as {train.lr} or {args} "
-      "any program will do; without them it must speak the trainer protocol "
-      "(docs/TRAINER_PROTOCOL.md); default: hpo-trainer in the folder of this program");
+      "any program will do; without them it must read HPO_PARAMS from its environment, or speak "
+      "the "
+      "trainer protocol (docs/TRAINER_PROTOCOL.md); default: hpo-trainer in the folder of this "
+      "program");
   app.add_flag("--allow-commands", options.allow_commands,
                "run the program that the study names (trainer.command of its file); its author can "
                "then run anything here")
@@ -252,7 +255,8 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
 }  // namespace
 
 bool WorkerOptions::IsPlainProgram() const {
-  return !metric_patterns.empty() || !metrics_file.empty() || CommandTemplate(trainer).HasPlaces();
+  return !metric_patterns.empty() || !metrics_file.empty() ||
+         CommandTemplate(trainer).HasPlaces() || ReadsParamVariables(trainer);
 }
 
 const char* WorkerVersion() { return HPO_VERSION; }
