@@ -194,7 +194,7 @@ void PrintJson(const Json& json, std::ostream& out) {
   const std::string text = json.dump(/*indent=*/2, ' ', false, Json::error_handler_t::replace);
   // What steers a terminal beyond ASCII, which JSON leaves as it is, stands in texts alone.
   for (absl::string_view rest = text; !rest.empty();) {
-    const Utf8Character character = FirstCharacter(rest);
+    const Utf8Character character = FirstUtf8Character(rest);
     if (character.code >= 0x7F && SteersTerminal(character.code)) {
       out << "\\u" << absl::StrCat(absl::Hex(character.code, absl::kZeroPad4));
     } else {

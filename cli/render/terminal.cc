@@ -46,7 +46,7 @@ Terminal DetectTerminal(int descriptor) {
 int DisplayWidth(absl::string_view text) {
   int width = 0;
   while (!text.empty()) {
-    const Utf8Character character = FirstCharacter(text);
+    const Utf8Character character = FirstUtf8Character(text);
     width += WidthOf(character.code);
     text.remove_prefix(character.size);
   }
@@ -57,7 +57,7 @@ std::string Printable(absl::string_view text) {
   std::string safe;
   safe.reserve(text.size());
   while (!text.empty()) {
-    const Utf8Character character = FirstCharacter(text);
+    const Utf8Character character = FirstUtf8Character(text);
     if (character.code == 0 || SteersTerminal(character.code)) {
       safe += '?';
     } else {
@@ -73,7 +73,7 @@ std::string FitTo(absl::string_view text, int columns) {
   std::string cut;
   int width = 0;
   while (!text.empty()) {
-    const Utf8Character character = FirstCharacter(text);
+    const Utf8Character character = FirstUtf8Character(text);
     width += WidthOf(character.code);
     if (width > columns - 1) break;
     cut.append(text.data(), character.size);

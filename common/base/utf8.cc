@@ -51,7 +51,7 @@ size_t ValidUtf8Prefix(absl::string_view text) {
   return valid;
 }
 
-Utf8Character FirstCharacter(absl::string_view text) {
+Utf8Character FirstUtf8Character(absl::string_view text) {
   const size_t size = CharacterLength(text);
   if (size == 0) return {};
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };

@@ -19,7 +19,7 @@ struct Utf8Character {
 };
 
 // The character that `text`, which is not empty, begins with; of what is not UTF-8, a byte.
-Utf8Character FirstCharacter(absl::string_view text);
+Utf8Character FirstUtf8Character(absl::string_view text);
 
 // Whether a terminal does something else than show it: C0 and C1 controls, DEL, and what turns the
 // direction of writing.

@@ -91,7 +91,7 @@ class LineReader {
     } else if (first == '\b') {
       if (!characters_.empty()) characters_.pop_back();
     } else if (first == '\t' || !absl::ascii_iscntrl(static_cast<unsigned char>(first))) {
-      const Utf8Character character = FirstCharacter(text);
+      const Utf8Character character = FirstUtf8Character(text);
       const bool safe = character.code != 0 && (first == '\t' || !SteersTerminal(character.code));
       characters_.emplace_back(safe ? text.substr(0, character.size) : "?");
       return character.size;
