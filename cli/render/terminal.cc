@@ -11,6 +11,13 @@
 namespace hpo {
 namespace {
 
+bool WantsColors() {
+  const char* const forbidden = std::getenv("NO_COLOR");
+  const char* const kind = std::getenv("TERM");
+  const bool is_dumb = kind == nullptr || absl::string_view(kind) == "dumb";
+  return (forbidden == nullptr || *forbidden == '\0') && !is_dumb;
+}
+
 struct Character {
   uint32_t code = 0;  // 0: not valid UTF-8
   size_t size = 1;    // bytes
@@ -53,6 +60,7 @@ bool IsControl(uint32_t code) {
 
 Terminal DetectTerminal(int descriptor) {
   Terminal terminal{.interactive = isatty(descriptor) == 1};
+  terminal.colors = terminal.interactive && WantsColors();
   int columns = 0;
   const char* wanted = std::getenv("COLUMNS");
   if (wanted != nullptr && absl::SimpleAtoi(wanted, &columns) && columns > 0) {
