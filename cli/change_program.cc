@@ -90,7 +90,7 @@ void AddEdit(const ChangeCommands& commands) {
 void AddDelete(const ChangeCommands& commands) {
   const auto options = std::make_shared<DeleteOptions>();
   CLI::App* remove = commands.add("delete", "Archive a study, then delete it");
-  remove->add_option("name", commands.study, "The study")->type_name("NAME")->required();
+  remove->add_option("name", commands.study, "The study")->type_name("STUDY")->required();
   CLI::Option* const archive =
       remove
           ->add_option("--archive", options->archive,
@@ -119,7 +119,7 @@ void AddDelete(const ChangeCommands& commands) {
 
 void AddNameArgument(CLI::App* command, std::string& study) {
   command->add_option("name", study, "The study; not needed where there is only one")
-      ->type_name("NAME");
+      ->type_name("STUDY");
 }
 
 void AddTagFilter(CLI::App* list, std::vector<std::string>& tags) {
