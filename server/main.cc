@@ -171,7 +171,9 @@ absl::StatusOr<int> Serve(const ServerOptions& options, const TerminationSignal&
     HPO_RETURN_IF_ERROR(WriteFileAtomically(options.address_file, coordinator->address() + "\n"));
   }
   ServeUntilOver(*coordinator, options, signals, clock);
-  signals.ExitOnNext();
+  // A Ctrl-C comes twice to the server of hpo --db: by itself and by its parent's end. Whatever
+  // comes, a copy is removed.
+  if (options.snapshot_of.empty()) signals.ExitOnNext();
   spdlog::info("ending: no further trials are handed out");
   const int status = StatusOfStudies(*coordinator, coordinator_options.studies, options);
   coordinator->Drain(kDrainGrace);

@@ -1,13 +1,14 @@
 """hpo on a terminal and without a server: completion, colours, widths, hpo watch -o json, hpo --db, hpo run --workers,
 hpo trial logs, and the commands that hpo advises."""
 
+import contextlib
 import hashlib
 import json
 import os
-import pathlib
 import pty
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import unittest
@@ -197,7 +198,10 @@ class Terminal(Deployment):
                 for path in self.folder.glob("hpo.db*")}
 
     def read_file(self, *words, status=0, **environment):
-        done = self.run_hpo("--db", "hpo.db", *words, HPO_SERVER="127.0.0.1:9", **environment)
+        temporary = self.folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        done = self.run_hpo("--db", "hpo.db", *words, HPO_SERVER="127.0.0.1:9", TMPDIR=str(temporary), **environment)
+        self.assertEqual(list(temporary.iterdir()), [], "nothing is left behind")
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout if status == 0 else done.stderr
 
@@ -227,9 +231,21 @@ class Terminal(Deployment):
         self.check_reads()
         os.chmod(self.folder / "hpo.db", 0o400)
         self.check_reads()
-        left = [path for path in pathlib.Path(os.environ.get("TMPDIR", "/tmp")).glob("hpo-snapshot-*")
-                if path.stat().st_mtime > (self.folder / "toy.yaml").stat().st_mtime and path.stat().st_uid == os.getuid()]
-        self.assertEqual([path for path in left if (path / "hpo.db").exists() and not in_use(path)], [])
+
+    def test_an_interrupted_reader_leaves_no_copy(self):
+        self.finish_study()
+        temporary = self.folder / "interrupted"
+        temporary.mkdir()
+        for signum in (signal.SIGINT, signal.SIGKILL):
+            reader = self.start("reader", HPO, "--db", "hpo.db", "status", environment={"TMPDIR": str(temporary)}, group=True)
+            wait_until(lambda: list(temporary.glob("hpo-snapshot-*")) or not reader.alive(), "the copy")
+            if signum == signal.SIGINT:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(reader.pid, signum)  # as a terminal does
+            else:
+                reader.send(signum)
+            reader.wait()
+            wait_until(lambda: not list(temporary.glob("hpo-snapshot-*")), "the end of the copy")
 
     def test_a_database_of_a_killed_server_is_read(self):
         self.finish_study().kill9()
@@ -335,18 +351,6 @@ class Terminal(Deployment):
         resumed = self.start("again", "bash", "-c", self.advised(refused.stderr), environment=path)
         self.assertEqual(resumed.wait(), 0, resumed.output())
         self.assertNotIn("(stopped)", self.hpo("status", "--study", "toy"))
-
-
-def in_use(folder):
-    """Whether a process of this machine serves it."""
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            links = [os.readlink(link) for link in (entry / "fd").iterdir()] if entry.name.isdigit() else []
-        except OSError:
-            continue
-        if any(link.startswith(str(folder)) for link in links):
-            return True
-    return False
 
 
 if __name__ == "__main__":
