@@ -1,7 +1,10 @@
 // hpo-server: see server/server_options.cc for its options, docs/ARCHITECTURE.md for its place.
 #include <malloc.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -204,6 +207,15 @@ absl::StatusOr<int> Run(const ServerOptions& options, const TerminationSignal& s
   return Serve(options, signals);
 }
 
+// Has the kernel send SIGTERM once the process `pid` ends, which has started this one.
+absl::Status EndWith(int64_t pid) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // It may have ended before.
+  if (getppid() == pid) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "--end-with: expected the process that started the server, ", getppid(), ", got ", pid));
+}
+
 }  // namespace
 }  // namespace hpo
 
@@ -215,6 +227,11 @@ int main(int argc, char** argv) {
   }
   if (const absl::Status log = hpo::InitLog(options.log_level, options.log_json); !log.ok()) {
     return hpo::Fail(log);
+  }
+  if (options.end_with) {
+    if (const absl::Status parent = hpo::EndWith(*options.end_with); !parent.ok()) {
+      return hpo::Fail(parent);
+    }
   }
   // The database, its copies and a unix socket are for this user alone.
   umask(S_IRWXG | S_IRWXO);

@@ -87,6 +87,9 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
                "Exit once every study is finished and the workers have left");
   app.add_flag("--resume", options.resume,
                "Continue the studies of --study that were paused or stopped, or that failed");
+  app.add_option("--end-with", options.end_with,
+                 "End when this process does, which must have started the server")
+      ->type_name("PID");
   app.add_option("--address-file", options.address_file,
                  "Write the address to this file once the server is ready")
       ->type_name("FILE");

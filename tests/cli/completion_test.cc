@@ -82,7 +82,7 @@ TEST_F(CompletionTest, DescriptionsAreShort) {
 TEST(Completion, OfTheProgramNeedsNoServer) {
   const ProgramResult result = RunOffline({"__complete", "study", "show"});
   EXPECT_EQ(result.status, 0);
-  EXPECT_THAT(RunProgram({"__complete", "study", "s"}).out, HasSubstr("show\tOne study"));
+  EXPECT_THAT(RunProgram({"__complete", "study", "s"}).out, HasSubstr("show\tShow a study"));
 }
 
 TEST(Completion, OtherShellsAreNamed) {

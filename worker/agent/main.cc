@@ -175,15 +175,21 @@ absl::StatusOr<OwnState> OpenState(const WorkerOptions& options, const std::stri
   return OwnState{std::move(name), std::move(folder), std::move(outbox)};
 }
 
-// A full disk, and whatever else may pass, is waited for.
+// A full disk, and whatever else may pass, is waited for. So is, for a while, the worker of the
+// same name of an `hpo run` that was killed just now: it still gives its trial back.
 absl::StatusOr<OwnState> WaitForState(const WorkerOptions& options, const std::string& card_uuid,
                                       StopSignal& stop) {
+  constexpr absl::Duration kEndOfAnother = absl::Seconds(15);
   const AgentOptions times;
+  const absl::Time patient_until = absl::Now() + kEndOfAnother;
   absl::StatusOr<OwnState> state;
   const absl::Status opened =
       WaitForMachine(stop, Backoff(times.first_retry, times.longest_retry, getpid()), [&] {
         state = OpenState(options, card_uuid);
-        return state.status();
+        const bool is_taken = absl::IsAlreadyExists(state.status());
+        return is_taken && absl::Now() < patient_until
+                   ? absl::UnavailableError(state.status().message())
+                   : state.status();
       });
   if (!opened.ok()) return opened;
   return state;

@@ -104,7 +104,8 @@ class Manual(unittest.TestCase):
         for name in ("scripts", "examples"):
             shutil.copytree(SOURCE / name, cls.checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
         write_peers(cls.checkout / "peers")
-        install = manual_page.blocks((SOURCE / "README.md").read_text())[:2 if cls.WITH_TRAINER else 1]
+        install = [block for block in manual_page.blocks((SOURCE / "README.md").read_text())
+                   if "pip install" in block.text][:2 if cls.WITH_TRAINER else 1]
         done = run(["bash", "-ec", "\n".join(block.text for block in install)], cls.checkout)
         if done.returncode != 0:
             raise AssertionError(done.stdout + done.stderr)
