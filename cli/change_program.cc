@@ -93,7 +93,7 @@ void AddEdit(const ChangeCommands& commands) {
 void AddDelete(const ChangeCommands& commands) {
   const auto options = std::make_shared<DeleteOptions>();
   CLI::App* remove = commands.add("delete", "Write an archive of a study, then delete the study");
-  remove->add_option("name", commands.study, "Name of the study")->type_name("NAME")->required();
+  remove->add_option("name", commands.study, "Name of the study")->type_name("STUDY")->required();
   CLI::Option* const archive =
       remove
           ->add_option("--archive", options->archive,
@@ -123,7 +123,7 @@ void AddDelete(const ChangeCommands& commands) {
 
 void AddNameArgument(CLI::App* command, std::string& study) {
   command->add_option("name", study, "Name of the study; not needed if there is only one")
-      ->type_name("NAME");
+      ->type_name("STUDY");
 }
 
 void AddTagFilter(CLI::App* list, std::vector<std::string>& tags) {

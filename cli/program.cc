@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,8 @@
 #include "cli/commands/study_presets_command.h"
 #include "cli/commands/trial_commands.h"
 #include "cli/commands/trial_log_command.h"
+#include "cli/completion.h"
+#include "cli/database_snapshot.h"
 #include "cli/memory/memory_program.h"
 #include "cli/session.h"
 #include "common/base/status.h"
@@ -35,6 +38,7 @@
 #include "common/command_line/command_line.h"
 #include "common/command_line/exit_status.h"
 #include "common/command_line/server_address.h"
+#include "common/command_line/shell_word.h"
 
 namespace hpo {
 namespace {
@@ -58,6 +62,8 @@ Examples:
   hpo export mlflow --to http://localhost:5000
   hpo import optuna study.db              import the trials of an Optuna study
   hpo admin backup hpo-backup.db          copy the server's database while it runs
+  hpo --db ~/.local/state/hpo/hpo.db status   read a database without a server
+  hpo completion bash                     print a script that completes commands in a shell
 
 --server or HPO_SERVER gives the address of hpo-server. The default port is 50051.
 --study or HPO_STUDY names a study. It is not needed if the server has only one study.
@@ -79,6 +85,10 @@ constexpr char kMoreExamples[] = R"(
   hpo status --study criteria --output json
   hpo doctor                              check GPU, driver, torch, disk, server and versions
   hpo trial logs 12                       run it on the machine of the trial's worker
+  hpo watch --until-finished -o json      write one JSON object per line, for programs
+  source <(hpo completion bash)           complete commands in this bash
+  hpo completion zsh > _hpo               write a script for a folder of $fpath
+  hpo completion fish > hpo.fish          write a script for ~/.config/fish/completions
   hpo study list
   hpo study show criteria
   hpo study presets                       list the study files that come with hpo
@@ -122,7 +132,16 @@ std::string ExamplesOf(const std::string& command) {
 struct GlobalOptions {
   std::string server = "127.0.0.1:50051";
   std::string study;
+  std::string database;  // read without a server; empty: ask one
   std::string output = "table";
+  std::string color = "auto";
+};
+
+// The command that was chosen.
+struct Chosen {
+  Action action;
+  std::string words;         // "study list"
+  bool reads_alone = false;  // changes nothing, and follows nothing
 };
 
 // The commands of one program run, and the one that was chosen. CLI11 keeps references to the
@@ -144,12 +163,13 @@ class Commands {
     AddExport();
     AddImport();
     AddAdmin();
+    AddCompletion();
     AddMemoryCommands(
         *AddGroup("memory", "Predict the memory of configurations, and what fits on a GPU"),
-        [this](CLI::App* command, Action action) { On(command, std::move(action)); });
+        [this](CLI::App* command, Action action) { OnReading(command, std::move(action)); });
   }
 
-  const Action& chosen() const { return chosen_; }
+  const Chosen& chosen() const { return chosen_; }
 
  private:
   CLI::App* Add(CLI::App* parent, const std::string& name, const std::string& help) {
@@ -169,8 +189,19 @@ class Commands {
     return group;
   }
 
-  void On(CLI::App* command, Action action) {
-    command->callback([this, action = std::move(action)] { chosen_ = action; });
+  // What a command does that changes something, follows a study, or needs no study at all.
+  void On(CLI::App* command, Action action) { Declare(command, std::move(action), false); }
+  // What a command does that only reads studies as they are, so that a database file will do.
+  void OnReading(CLI::App* command, Action action) { Declare(command, std::move(action), true); }
+
+  void Declare(CLI::App* command, Action action, bool reads_alone) {
+    std::string words = command->get_name();
+    for (const CLI::App* above = command->get_parent(); above->get_parent() != nullptr;
+         above = above->get_parent()) {
+      words = absl::StrCat(above->get_name(), " ", words);
+    }
+    command->callback(
+        [this, chosen = Chosen{std::move(action), words, reads_alone}] { chosen_ = chosen; });
   }
 
   void AddRun() {
@@ -203,20 +234,24 @@ class Commands {
         ->type_name("CARD");
     run->add_option("--device", options->device, "Device to use: cpu, or cuda for GPU 0")
         ->check(CLI::IsMember({"cpu", "cuda"}));
-    run->add_option(
-           "--memory-limit", options->memory_limit,
-           "Memory limit of a trial [default: all of the GPU; on a CPU half of the free memory]")
+    run->add_option("--workers", options->num_workers,
+                    "Number of trials that run at once on the CPU, with one worker for each")
+        ->type_name("N")
+        ->check(Between(1, 1024))
+        ->capture_default_str();
+    run->add_option("--memory-limit", options->memory_limit,
+                    "Memory limit of a trial [default: all of the GPU; on a CPU half of the free "
+                    "memory, shared by the workers]")
         ->type_name("SIZE");
-    for (const auto& [name, help] : std::initializer_list<std::pair<const char*, const char*>>{
-             {"--models", "Folder that contains a folder for each model"},
-             {"--data", "Folder of the data files that the study names"},
-             {"--trainer",
-              "Command that runs your own training program, such as 'python train.py {args}'"},
-             {"--metric-pattern",
-              "Regular expression that finds the metric in printed lines, such as 'loss: (\\S+)'"},
-             {"--metrics-file", "File in which the program writes its metrics"}}) {
-      PassOn(run, name, help, options);
-    }
+    const std::tuple<const char*, const char*, const char*> passed_on[] = {
+        {"--models", "DIR", "Folder that contains a folder for each model"},
+        {"--data", "DIR", "Folder of the data files that the study names"},
+        {"--trainer", "COMMAND",
+         "Command that runs your own training program, such as 'python train.py {args}'"},
+        {"--metric-pattern", "REGEX",
+         "Regular expression that finds the metric in printed lines, such as 'loss: (\\S+)'"},
+        {"--metrics-file", "FILE", "File in which the program writes its metrics"}};
+    for (const auto& [name, type, help] : passed_on) PassOn(run, name, type, help, options);
     run->add_option("worker-options", options->worker_arguments,
                     "More options for hpo-worker, after --")
         ->type_name("...");
@@ -224,20 +259,20 @@ class Commands {
   }
 
   // An option of hpo-worker.
-  static void PassOn(CLI::App* run, const std::string& name, const std::string& help,
-                     const std::shared_ptr<RunOptions>& options) {
+  static void PassOn(CLI::App* run, const std::string& name, const char* type,
+                     const std::string& help, const std::shared_ptr<RunOptions>& options) {
     run->add_option_function<std::string>(
            name,
            [name, options](const std::string& value) {
              options->passed_on.emplace_back(name, value);
            },
            help + " (passed to hpo-worker)")
-        ->type_name("VALUE");
+        ->type_name(type);
   }
 
   void AddStatus() {
-    On(Add(&app_, "status", "Show the studies, their progress and their workers"),
-       Plain(ShowStatus));
+    OnReading(Add(&app_, "status", "Show the studies, their progress and their workers"),
+              Plain(ShowStatus));
   }
 
   void AddStudy() {
@@ -245,18 +280,19 @@ class Commands {
     const auto tags = std::make_shared<std::vector<std::string>>();
     CLI::App* list = Add(group, "list", "List the studies, one per line");
     AddTagFilter(list, *tags);
-    On(list, Plain([tags](Session& session) { return ListStudies(session, *tags); }));
+    OnReading(list, Plain([tags](Session& session) { return ListStudies(session, *tags); }));
     AddChanges(group, AddStudyChanges);
 
     CLI::App* show = Add(group, "show", "Show a study and its search space");
     AddNameArgument(show, global_.study);
-    On(show, Plain(ShowStudy));
+    OnReading(show, Plain(ShowStudy));
 
     const auto preset = std::make_shared<std::string>();
     CLI::App* presets =
         Add(group, "presets", "List or print the study files that come with hpo (needs no server)");
-    presets->add_option("name", *preset, "Print the study file with this name")->type_name("NAME");
-    On(presets, Plain([preset](Session& session) { return ShowPresets(session, *preset); }));
+    presets->add_option("name", *preset, "Print the study file with this name")
+        ->type_name("PRESET");
+    OnReading(presets, Plain([preset](Session& session) { return ShowPresets(session, *preset); }));
 
     AddImportance(group);
     AddExtend(group);
@@ -287,8 +323,8 @@ class Commands {
     importance
         ->add_option("--metric", options->metric, "Name of the objective [default: the first one]")
         ->type_name("METRIC");
-    On(importance,
-       Plain([options](Session& session) { return ShowImportance(session, *options); }));
+    OnReading(importance,
+              Plain([options](Session& session) { return ShowImportance(session, *options); }));
   }
 
   void AddExtend(CLI::App* group) {
@@ -390,9 +426,12 @@ class Commands {
     command->add_option("file", file->path, "Study file (YAML)")->type_name("FILE")->required();
     command->add_option("--name", file->name, "Name of the study [default: the name in the file]")
         ->type_name("NAME");
-    On(command, Plain([file, validate_only](Session& session) {
-         return validate_only ? ValidateStudyFile(session, *file) : CreateStudy(session, *file);
-       }));
+    if (validate_only) {
+      OnReading(command,
+                Plain([file](Session& session) { return ValidateStudyFile(session, *file); }));
+    } else {
+      On(command, Plain([file](Session& session) { return CreateStudy(session, *file); }));
+    }
   }
 
   void AddTrial() {
@@ -426,11 +465,11 @@ class Commands {
             ">=. NAME is a name that --sort takes, or state (repeatable)")
         ->type_name("CONDITION");
     AddTagFilter(list, options->tags);
-    On(list, Plain([options, descending](Session& session) {
-         TrialListOptions chosen = *options;
-         if (*descending) chosen.sort.insert(0, "-");
-         return ListTrials(session, chosen);
-       }));
+    OnReading(list, Plain([options, descending](Session& session) {
+                TrialListOptions chosen = *options;
+                if (*descending) chosen.sort.insert(0, "-");
+                return ListTrials(session, chosen);
+              }));
 
     AddNumbered(group, "show", "Show a trial: its parameters, result, attempts and memory",
                 ShowTrial);
@@ -462,11 +501,11 @@ class Commands {
     logs->add_option("--state-dir", values->state_dir,
                      "State folder of the worker, if it was started with --state-dir")
         ->type_name("DIR");
-    On(logs, Plain([values](Session& session) {
-         return ShowTrialLog(session, {.number = TrialNumber{values->number},
-                                       .attempt = values->attempt,
-                                       .state_dir = values->state_dir});
-       }));
+    OnReading(logs, Plain([values](Session& session) {
+                return ShowTrialLog(session, {.number = TrialNumber{values->number},
+                                              .attempt = values->attempt,
+                                              .state_dir = values->state_dir});
+              }));
   }
 
   // A command on the one trial that its argument names.
@@ -478,8 +517,9 @@ class Commands {
         ->type_name("N")
         ->required()
         ->check(AtLeast(0));
-    On(command,
-       Plain([number, run](Session& session) { return run(session, TrialNumber{*number}); }));
+    Declare(command,
+            Plain([number, run](Session& session) { return run(session, TrialNumber{*number}); }),
+            /*reads_alone=*/run == ShowTrial);
   }
 
   void AddBest() {
@@ -496,9 +536,9 @@ class Commands {
         ->check(Between(1, 1000));
     best->add_option("--export", values->export_to, "Copy the best trial's model folder to DIR")
         ->type_name("DIR");
-    On(best, Plain([values](Session& session) {
-         return ShowBest(session, values->count, values->export_to);
-       }));
+    OnReading(best, Plain([values](Session& session) {
+                return ShowBest(session, values->count, values->export_to);
+              }));
   }
 
   void AddEnqueue() {
@@ -548,17 +588,17 @@ class Commands {
         ->add_option("--experiment", values->experiment,
                      "Name of the MLflow experiment [default: the name of the study]")
         ->type_name("NAME");
-    On(mlflow, Plain([values](Session& session) {
-         return ExportMlflow(session, values->to, values->experiment);
-       }));
+    OnReading(mlflow, Plain([values](Session& session) {
+                return ExportMlflow(session, values->to, values->experiment);
+              }));
 
     CLI::App* tensorboard = Add(group, "tensorboard", "Export an event file for each trial");
     const auto folder = std::make_shared<std::string>();
     tensorboard->add_option("--to", *folder, "Log folder for TensorBoard")
         ->type_name("DIR")
         ->required();
-    On(tensorboard,
-       Plain([folder](Session& session) { return ExportTensorboard(session, *folder); }));
+    OnReading(tensorboard,
+              Plain([folder](Session& session) { return ExportTensorboard(session, *folder); }));
 
     CLI::App* optuna =
         Add(group, "optuna", "Export a database that Optuna and its dashboard can open");
@@ -567,7 +607,7 @@ class Commands {
         ->type_name("FILE.db")
         ->required();
     AddNameArgument(optuna, global_.study);
-    On(optuna, Plain([path](Session& session) { return ExportOptuna(session, *path); }));
+    OnReading(optuna, Plain([path](Session& session) { return ExportOptuna(session, *path); }));
   }
 
   void AddImport() {
@@ -584,6 +624,21 @@ class Commands {
     optuna->add_flag("--count", options->count_against_budget,
                      "Count the imported trials as part of the study's budget");
     On(optuna, Plain([options](Session& session) { return ImportOptuna(session, *options); }));
+  }
+
+  void AddCompletion() {
+    const auto shell = std::make_shared<std::string>();
+    CLI::App* completion =
+        Add(&app_, "completion", "Print a script that completes command lines of hpo in a shell");
+    completion->add_option("shell", *shell, "Which shell")
+        ->type_name("SHELL")
+        ->required()
+        ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+    On(completion, Plain([shell](Session& session) -> absl::Status {
+         HPO_ASSIGN_OR_RETURN(const std::string script, CompletionScript(*shell));
+         session.out << script;
+         return absl::OkStatus();
+       }));
   }
 
   void AddAdmin() {
@@ -609,7 +664,7 @@ class Commands {
 
   CLI::App& app_;
   GlobalOptions& global_;
-  Action chosen_;
+  Chosen chosen_;
 };
 
 void DeclareGlobals(CLI::App& app, GlobalOptions& global) {
@@ -619,13 +674,73 @@ void DeclareGlobals(CLI::App& app, GlobalOptions& global) {
       ->capture_default_str();
   app.add_option("--study", global.study,
                  "Name of the study [default: HPO_STUDY, or the only study]")
-      ->type_name("NAME");
+      ->type_name("STUDY");
+  app.add_option(
+         "--db", global.database,
+         "Database file to read instead of asking a server. It is not changed, and a server "
+         "can use it at the same time")
+      ->type_name("FILE");
   app.add_option("-o,--output", global.output,
                  "Format of the output: table or json; hpo best also has yaml")
       ->check(CLI::IsMember({"table", "json", "yaml"}))
       ->capture_default_str();
+  app.add_option(
+         "--color", global.color,
+         "Use colours in tables: auto (on a terminal, unless NO_COLOR is set), always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
   app.set_version_flag("--version", absl::StrCat("hpo ", std::string(Version())));
   app.footer(kExamples);
+}
+
+// `hpo __complete WORD...`, as the scripts of hpo completion ask. Whatever is wrong, there is an
+// answer, and soon.
+int PrintCompletions(const CLI::App& app, const GlobalOptions& global,
+                     const std::vector<std::string>& words, std::ostream& out) {
+  constexpr absl::Duration kPatience = absl::Milliseconds(500);
+  Completions completions = CompleteWords(app, words);
+  // To copy a database would take too long.
+  if (completions.wants_studies && completions.database.empty()) {
+    const char* const usual = std::getenv("HPO_SERVER");
+    std::string server = completions.server;
+    if (server.empty()) server = usual != nullptr && *usual != '\0' ? usual : global.server;
+    Client client(WithDefaultPort(server), kPatience);
+    std::vector<std::string> names;
+    for (const StudyStatus& study : client.ListStudies().value_or(std::vector<StudyStatus>())) {
+      names.push_back(study.spec.name);
+    }
+    AddStudyNames(names, words.back(), completions);
+  }
+  out << CompletionText(completions);
+  return kExitOk;
+}
+
+// The file in place of a server, where --db names one; else null.
+absl::StatusOr<std::unique_ptr<DatabaseSnapshot>> OpenDatabase(const GlobalOptions& global,
+                                                               const Chosen& chosen,
+                                                               std::ostream& err) {
+  if (global.database.empty()) return nullptr;
+  if (!chosen.reads_alone) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--db: expected a command that only reads, such as hpo status, hpo trial list or hpo best, "
+        "got hpo ",
+        chosen.words, "; for it, start a server on the file: hpo-server --db ",
+        ShellWord(global.database)));
+  }
+  return DatabaseSnapshot::Open(global.database, err);
+}
+
+int PrintError(const absl::Status& status, std::ostream& err) {
+  const char* before = "hpo: ";
+  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    err << std::exchange(before, "") << Printable(line) << "\n";
+  }
+  return ExitStatusOf(status);
+}
+
+Terminal WithColors(Terminal terminal, const std::string& choice) {
+  if (choice != "auto") terminal.colors = choice == "always";
+  return terminal;
 }
 
 }  // namespace
@@ -637,27 +752,33 @@ int RunHpo(int argc, const char* const* argv, const Terminal& terminal, std::ost
   GlobalOptions global;
   DeclareGlobals(app, global);
   const Commands commands(app, global);
+  if (argc > 2 && absl::string_view(argv[1]) == "__complete") {
+    return PrintCompletions(app, global, {argv + 2, argv + argc}, out);
+  }
   if (const std::optional<int> over = ParseCommandLine(app, argc, argv, out, err)) return *over;
   const char* const usual_study = std::getenv("HPO_STUDY");
   if (global.study.empty() && usual_study != nullptr) global.study = usual_study;
-  Client client(WithDefaultPort(global.server));
-  Session session{.client = client,
-                  .out = out,
-                  .terminal = terminal,
-                  .json = global.output == "json",
-                  .yaml = global.output == "yaml",
-                  .study = global.study};
-  if (session.yaml && !app.got_subcommand("best")) {
+  const bool wants_yaml = global.output == "yaml";
+  if (wants_yaml && !app.got_subcommand("best")) {
     err << "hpo: --output: expected table or json, got 'yaml', which only hpo best writes\n";
     return kUsageExit;
   }
-  const absl::StatusOr<int> status = commands.chosen()(session);
-  if (status.ok()) return *status;
-  const char* before = "hpo: ";
-  for (const absl::string_view line : absl::StrSplit(status.status().message(), '\n')) {
-    err << std::exchange(before, "") << Printable(line) << "\n";
-  }
-  return ExitStatusOf(status.status());
+  const absl::StatusOr<std::unique_ptr<DatabaseSnapshot>> file =
+      OpenDatabase(global, commands.chosen(), err);
+  if (!file.ok()) return PrintError(file.status(), err);
+  const bool reads_file = *file != nullptr;
+  Client client(reads_file ? (*file)->address() : WithDefaultPort(global.server), absl::Seconds(30),
+                reads_file ? Client::Source::kSnapshot : Client::Source::kServer);
+  if (reads_file && client.WaitUntilReachable(absl::Seconds(30))) (*file)->RemoveFiles();
+  Session session{.client = client,
+                  .out = out,
+                  .terminal = WithColors(terminal, global.color),
+                  .json = global.output == "json",
+                  .yaml = wants_yaml,
+                  .study = global.study,
+                  .database = global.database};
+  const absl::StatusOr<int> status = commands.chosen().action(session);
+  return status.ok() ? *status : PrintError(status.status(), err);
 }
 
 }  // namespace hpo

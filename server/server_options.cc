@@ -43,9 +43,15 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
                  "Loopback host and port (0: any free one), or unix:/path/to/socket")
       ->type_name("ADDRESS")
       ->capture_default_str();
-  app.add_option("--db", options.database,
-                 "SQLite file [$XDG_STATE_HOME/hpo/hpo.db], created where it is missing")
-      ->type_name("FILE");
+  CLI::Option* const database =
+      app.add_option("--db", options.database,
+                     "SQLite file [$XDG_STATE_HOME/hpo/hpo.db], created where it is missing")
+          ->type_name("FILE");
+  app.add_option("--snapshot-of", options.snapshot_of,
+                 "Serve a temporary copy of this database, which stays as it is and may be in use; "
+                 "hpo --db does so to read it")
+      ->type_name("FILE")
+      ->excludes(database);
   app.add_option("--restore", options.restore,
                  "Replace the database by this backup (of hpo admin backup) and exit. The old "
                  "database is kept under another name")

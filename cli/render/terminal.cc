@@ -12,6 +12,13 @@
 namespace hpo {
 namespace {
 
+bool WantsColors() {
+  const char* const forbidden = std::getenv("NO_COLOR");
+  const char* const kind = std::getenv("TERM");
+  const bool is_dumb = kind == nullptr || absl::string_view(kind) == "dumb";
+  return (forbidden == nullptr || *forbidden == '\0') && !is_dumb;
+}
+
 bool Within(uint32_t code, uint32_t low, uint32_t high) { return low <= code && code <= high; }
 
 // Source: Unicode Standard Annex 11 (East Asian Width), the large blocks only.
@@ -30,6 +37,7 @@ int WidthOf(uint32_t code) {
 
 Terminal DetectTerminal(int descriptor) {
   Terminal terminal{.interactive = isatty(descriptor) == 1};
+  terminal.colors = terminal.interactive && WantsColors();
   int columns = 0;
   const char* wanted = std::getenv("COLUMNS");
   if (wanted != nullptr && absl::SimpleAtoi(wanted, &columns) && columns > 0) {

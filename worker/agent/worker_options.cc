@@ -108,7 +108,7 @@ void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
       ->type_name("PATH");
 }
 
-void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
+void DeclareDevice(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option("--gpu", options.gpu,
                  "card: its number in nvidia-smi, its UUID, or all (one worker for each card)")
       ->take_last();
@@ -116,6 +116,17 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--memory-limit", raw.memory_limit,
                  "memory that a trial may use, e.g. 2GiB; needed with --device cpu");
+  app.add_option("--workers", options.num_workers,
+                 "how many workers to run on the CPU, each with one trial at a time, with "
+                 "--memory-limit for each and its share of the processors")
+      ->type_name("N")
+      ->check(Between(1, 1024))
+      ->take_last()
+      ->capture_default_str();
+}
+
+void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
+  DeclareDevice(app, options, raw);
   app.add_option("--server", options.server,
                  "HOST[:PORT] or unix:PATH; port 50051 where none is given")
       ->envname("HPO_SERVER")
@@ -222,6 +233,11 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
   }
   if (options.cpu && !options.gpu.empty()) {
     return absl::InvalidArgumentError("--gpu and --device cpu: expected one of the two, got both");
+  }
+  if (options.num_workers > 1 && !options.cpu) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--workers: expected --device cpu too, got ", options.num_workers,
+        " workers without it; a card has one worker, and --gpu all runs one for each card"));
   }
   if (raw.device == "cuda" && options.gpu.empty()) {
     options.gpu = "0";

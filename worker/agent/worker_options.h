@@ -18,6 +18,7 @@ struct WorkerOptions {
   std::string gpu;  // index, UUID or "all"; empty: not asked for
   bool cpu = false;
   std::optional<Bytes> memory_limit;
+  int num_workers = 1;  // on the CPU
   std::string server;
   std::vector<std::string> studies;  // empty: AgentOptions::studies
   std::string models;                // empty: none
