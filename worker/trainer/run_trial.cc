@@ -81,6 +81,7 @@ class TrialRun {
     auto data = LoadTextData(job_, options_, folder_, around_.tokens);
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
     data_ = *std::move(data);
+    for (const std::string& warning : data_.warnings) TellWarning(events_, job_.trial, warning);
     if (data_.task == TaskKind::kTextClassification) TellAbsentLabels();
     if (data_.train_queries.has_value()) {
       TellUnplaced(job_.train_path, data_.train_queries->spans);
