@@ -236,6 +236,12 @@ std::string LocalService::LastWordOfWorker() const {
   return LogTail(options_.folder + "/worker.log", static_cast<int64_t>(worker_log_begin_), 1);
 }
 
+std::string LocalService::WorkerLog() const {
+  const absl::StatusOr<std::string> log = ReadFile(options_.folder + "/worker.log");
+  if (!log.ok() || log->size() < worker_log_begin_) return "";
+  return log->substr(worker_log_begin_);
+}
+
 bool LocalService::WaitForEnd(absl::Duration timeout) {
   std::unique_lock lock(mutex_);
   return ended_.wait_for(lock, absl::ToChronoMilliseconds(timeout),

@@ -65,6 +65,9 @@ class LocalService {
   // The last line of the worker's log; empty: none yet.
   std::string LastWordOfWorker() const;
 
+  // The worker's log since it was started; empty where it cannot be read.
+  std::string WorkerLog() const;
+
  private:
   struct Process {
     pid_t pid = 0;  // 0: none, or reaped

@@ -17,6 +17,7 @@
 #include "cli/commands/watch.h"
 #include "cli/render/progress.h"
 #include "cli/render/study_text.h"
+#include "cli/render/trial_warnings.h"
 #include "cli/render/wording.h"
 #include "cli/session.h"
 #include "common/base/bytes.h"
@@ -34,6 +35,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kInterrupted = 130;
+constexpr size_t kMostWarnings = 5;  // of trainers, that are repeated at the end
 constexpr absl::Duration kPollWorkers = absl::Milliseconds(50);
 // Of several workers the first to register may be the one on the smallest card.
 constexpr absl::Duration kFleetsStart = absl::Seconds(10);
@@ -281,6 +283,11 @@ absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalSer
       .until_blocked_for = StartsSeveralWorkers(options) ? kFleetsStart : absl::ZeroDuration()};
   const absl::StatusOr<StudyStatus> study = Watch(session.client, watch, voice.display());
   voice.reminder().WaitFor(nullptr);
+  if (!session.json) {
+    for (const std::string& text : TrialWarnings(service.WorkerLog(), kMostWarnings)) {
+      session.out << "warning: " << Printable(text) << "\n";
+    }
+  }
   // A watch tells no news of what was over before it began.
   if (study.ok() && before.finished && !session.json && !study->waiting_for.empty()) {
     session.out << "ended: " << Printable(study->waiting_for) << "\n";

@@ -77,12 +77,6 @@ absl::StatusOr<fs::path> FindLog(const std::vector<fs::path>& folders, const Tri
                    ", found none; ask on that machine, or say the worker's --state-dir"));
 }
 
-// https://no-color.org
-bool ShowsColors(const Terminal& terminal) {
-  const char* const no_color = std::getenv("NO_COLOR");
-  return terminal.interactive && (no_color == nullptr || *no_color == '\0');
-}
-
 }  // namespace
 
 absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options) {
@@ -106,7 +100,7 @@ absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options) {
   std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   if (lines.back().empty()) lines.pop_back();
   const PrintedColors colors =
-      ShowsColors(session.terminal) ? PrintedColors::kKept : PrintedColors::kLeftOut;
+      session.terminal.colors ? PrintedColors::kKept : PrintedColors::kLeftOut;
   for (const absl::string_view line : lines) session.out << ShownLine(line, colors) << "\n";
   if (lines.empty()) session.out << path.string() << " is empty: the program printed nothing\n";
   return absl::OkStatus();

@@ -19,7 +19,7 @@ from ._session import Device, Lease, LeaseLost, Session
 from ._slot import SLOW_START_S, is_loading
 from .errors import Blocked, EndedEarly, InvalidInput, StudyFailed
 from .sizes import readable
-from .study import SessionSink, Study, TrialRecord, job_of, next_lease, raise_if_failed
+from .study import SessionSink, Study, TrialRecord, job_of, next_lease, raise_if_failed, warn_if_used_up
 from .trainer import PRUNED, memory_used, outcome_of
 from .trial import Train, Trial
 
@@ -110,6 +110,7 @@ def _check_end(study: Study, runner: "_Runner") -> None:
     elif not study.was_stopped_here and state.order == _wire.number("StudyOrder", "STUDY_ORDER_STOP"):
         warnings.warn(f"study {study.name} was stopped before its budget was used: {state.waiting_for}", EndedEarly,
                       stacklevel=7)
+    warn_if_used_up(state, stacklevel=8)
     if state.counts.completed and state.best_violation > 0:
         warnings.warn(f"study {study.name}: no trial meets the constraints; the best one is the nearest to them",
                       UserWarning, stacklevel=7)

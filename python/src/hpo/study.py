@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import uuid
+import warnings
 from typing import Any, Callable, Generator, Iterable, Mapping, Sequence, Type, Union, cast
 
 from . import _outcomes, _wire, archive, checks, options
@@ -15,7 +16,7 @@ from ._presence import release_dead
 from ._session import Device, Lease, Session
 from .connection import Connection
 from .custom import Judge, Pruner, Sampler
-from .errors import HpoError, InvalidInput, ServerError, StudyFailed
+from .errors import EndedEarly, HpoError, InvalidInput, ServerError, StudyFailed
 from .findings import Findings
 from .options import BudgetOptions, MemoryLike, PrunerLike, SamplerLike
 from .ranges import Edited, edit_request, edited_of
@@ -28,6 +29,7 @@ from .values import Objects, plain, plain_tree, whole
 WAIT_S = 2.0  # of one call
 _LOOK_S = 2.0  # between looks for dead processes
 _PROPOSE_S = 0.1  # between looks for a place for a sampler's proposal
+_SPACE_USED_UP = "every configuration of the space has been tried"  # as sampler/termination.cc says it
 Result = Union[float, Sequence[float], Mapping[str, float], Exception, None]
 Callback = Callable[["Study", TrialRecord], Any]
 
@@ -214,7 +216,9 @@ class Study(Findings):
         lease, answer = next_lease(self, session, timeout)
         if lease is None:
             if answer is not None and answer.all_studies_finished:
-                raise_if_failed(self.state())
+                state = self.state()
+                raise_if_failed(state)
+                warn_if_used_up(state, stacklevel=3)
             return None
         self._asked[lease.assignment.trial] = lease
         if self.folder is not None:
@@ -483,6 +487,16 @@ def next_lease(study: Study, session: Session, wait_s: float, stop: "threading.E
             (stop or threading.Event()).wait(_PROPOSE_S)
         study.release_dead()
     return None, answer
+
+
+def warn_if_used_up(state: Any, stacklevel: int) -> None:
+    """Where trials have had every configuration, and the budget is not used."""
+    counts = state.counts
+    used = counts.queued + counts.running + counts.completed + counts.pruned + counts.failed + counts.cancelled
+    budget_left = not state.budget.HasField("trials") or used < state.budget.trials
+    if budget_left and str(state.waiting_for).startswith(_SPACE_USED_UP):
+        warnings.warn(f"study {state.name} ended before its budget was used: {state.waiting_for}", EndedEarly,
+                      stacklevel=stacklevel)
 
 
 def raise_if_failed(state: Any) -> None:
