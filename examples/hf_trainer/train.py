@@ -69,7 +69,7 @@ def main():
         eval_dataset=Texts(valid_rows, words, labels, script.max_length))
     trainer.add_callback(hpo.hf.HpoCallback(trainer))  # hpo: 3
     trainer.train()
-    print(trainer.evaluate())
+    trainer.save_model()
 
 
 if __name__ == "__main__":
