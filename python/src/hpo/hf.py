@@ -96,7 +96,7 @@ class HpoCallback(transformers.TrainerCallback):  # pyright: ignore[reportUntype
     def _train_on(self, resume_from_checkpoint: Any = None, *given: Any, **named: Any) -> Any:
         """trainer.train, from the last checkpoint of an earlier attempt. Raises Stopped after it where
         the trial was told to end, so that the rest of the script does not run. Later calls of
-        save_model write into the trial's output folder, which `hpo best --export` copies."""
+        save_model write into the trial's output folder."""
         trial = cast(Trial, self._trial)
         if resume_from_checkpoint is None:
             resume_from_checkpoint = last_checkpoint(trial.checkpoint_dir)
