@@ -1,7 +1,6 @@
 #include "cli/commands/trial_log_command.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
