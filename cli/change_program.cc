@@ -24,10 +24,10 @@ void AddAnnotate(const ChangeCommands& commands, bool of_trial) {
   };
   const auto values = std::make_shared<Values>();
   CLI::App* annotate =
-      commands.add("annotate", of_trial ? "Change a trial's note, tags and attributes"
-                                        : "Change a study's note, tags and attributes");
+      commands.add("annotate", of_trial ? "Change the note, tags and attributes of a trial"
+                                        : "Change the note, tags and attributes of a study");
   if (of_trial) {
-    annotate->add_option("number", values->number, "The trial's number")
+    annotate->add_option("number", values->number, "Number of the trial")
         ->type_name("N")
         ->required()
         ->check(AtLeast(0));
@@ -35,7 +35,7 @@ void AddAnnotate(const ChangeCommands& commands, bool of_trial) {
     AddNameArgument(annotate, commands.study);
   }
   AnnotateOptions& options = values->options;
-  annotate->add_option("--note", options.note, "A note; '' removes it")->type_name("TEXT");
+  annotate->add_option("--note", options.note, "New note ('' removes the note)")->type_name("TEXT");
   const auto repeatable = [annotate](const char* name, std::vector<std::string>& texts,
                                      const char* help, const char* type) {
     annotate->add_option(name, texts, help)->type_name(type)->allow_extra_args(false);
@@ -58,9 +58,10 @@ void AddRetry(const ChangeCommands& commands) {
     bool failed = false;
   };
   const auto values = std::make_shared<Values>();
-  CLI::App* retry = commands.add("retry", "Queue the configuration of failed trials again");
+  CLI::App* retry =
+      commands.add("retry", "Queue the configurations of failed trials again, as new trials");
   retry
-      ->add_option("numbers", values->numbers, "Numbers of trials that failed or ran out of memory")
+      ->add_option("numbers", values->numbers, "Number of a trial that failed or ran out of memory")
       ->type_name("N")
       ->check(AtLeast(0));
   retry->add_flag("--failed", values->failed, "Retry every trial that failed or ran out of memory");
@@ -78,25 +79,27 @@ void AddEdit(const ChangeCommands& commands) {
   const auto options = std::make_shared<EditOptions>();
   CLI::App* edit = commands.add("edit", "Change the ranges and choices of a study");
   AddNameArgument(edit, commands.study);
-  edit->add_option("file", options->file, "The study file, with its changes")->type_name("FILE");
-  edit->add_option("--set", options->set,
-                   "A parameter's new range or choices, NAME=LOW..HIGH or NAME=A,B (repeatable)")
+  edit->add_option("file", options->file, "Study file with the changed ranges or choices")
+      ->type_name("FILE");
+  edit->add_option(
+          "--set", options->set,
+          "New range or choices of a parameter, as NAME=LOW..HIGH or NAME=A,B (repeatable)")
       ->type_name("CHANGE")
       ->allow_extra_args(false);
-  edit->add_flag("--dry-run", options->dry_run, "Show what would change, and change nothing");
+  edit->add_flag("--dry-run", options->dry_run, "Show the changes without making them");
   commands.on(edit, Plain([options](Session& session) { return EditStudy(session, *options); }));
 }
 
 void AddDelete(const ChangeCommands& commands) {
   const auto options = std::make_shared<DeleteOptions>();
-  CLI::App* remove = commands.add("delete", "Archive a study, then delete it");
-  remove->add_option("name", commands.study, "The study")->type_name("NAME")->required();
+  CLI::App* remove = commands.add("delete", "Write an archive of a study, then delete the study");
+  remove->add_option("name", commands.study, "Name of the study")->type_name("STUDY")->required();
   CLI::Option* const archive =
       remove
           ->add_option("--archive", options->archive,
-                       "File of the archive [NAME.hpo-study in this folder]")
+                       "File of the archive [default: NAME.hpo-study in this folder]")
           ->type_name("FILE");
-  remove->add_flag("--no-archive", options->no_archive, "Delete it without an archive")
+  remove->add_flag("--no-archive", options->no_archive, "Delete the study without an archive")
       ->excludes(archive);
   commands.on(remove,
               Plain([options](Session& session) { return DeleteStudy(session, *options); }));
@@ -106,9 +109,10 @@ void AddDelete(const ChangeCommands& commands) {
     std::string name;
   };
   const auto values = std::make_shared<Values>();
-  CLI::App* restore = commands.add("restore", "Add a study from an archive");
-  restore->add_option("file", values->file, "The archive")->type_name("FILE")->required();
-  restore->add_option("--name", values->name, "Name of the study [the archive's]")
+  CLI::App* restore = commands.add("restore", "Restore a deleted study from its archive");
+  restore->add_option("file", values->file, "File of the archive")->type_name("FILE")->required();
+  restore
+      ->add_option("--name", values->name, "Name of the study [default: the name in the archive]")
       ->type_name("NAME");
   commands.on(restore, Plain([values](Session& session) {
                 return RestoreStudy(session, values->file, values->name);
@@ -118,12 +122,12 @@ void AddDelete(const ChangeCommands& commands) {
 }  // namespace
 
 void AddNameArgument(CLI::App* command, std::string& study) {
-  command->add_option("name", study, "The study; not needed where there is only one")
-      ->type_name("NAME");
+  command->add_option("name", study, "Name of the study; not needed if there is only one")
+      ->type_name("STUDY");
 }
 
 void AddTagFilter(CLI::App* list, std::vector<std::string>& tags) {
-  list->add_option("--tag", tags, "Only those with this tag (repeatable)")->type_name("TAG");
+  list->add_option("--tag", tags, "List only those with this tag (repeatable)")->type_name("TAG");
 }
 
 void AddStudyChanges(const ChangeCommands& commands) {

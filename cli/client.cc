@@ -10,11 +10,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "cli/render/advice.h"
 #include "common/base/ids.h"
 #include "common/base/limits.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
 #include "common/base/write_file.h"
+#include "common/command_line/server_address.h"
+#include "common/command_line/shell_word.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
@@ -48,6 +51,12 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
+// hpo-server's option for this address, where it is not the usual one.
+std::string ListenOption(const std::string& address) {
+  const bool is_usual = address == absl::StrCat("127.0.0.1:", kDefaultPort);
+  return is_usual ? "" : absl::StrCat(" --listen ", ShellWord(address));
+}
+
 absl::StatusOr<WatchEvent> EventOf(const v1::WatchStudyResponse& response) {
   switch (response.kind_case()) {
     case v1::WatchStudyResponse::kSnapshot: {
@@ -70,8 +79,11 @@ absl::StatusOr<WatchEvent> EventOf(const v1::WatchStudyResponse& response) {
 // Stubs over one channel, and what calls have in common.
 class Client::Connection {
  public:
-  Connection(const std::string& address, absl::Duration deadline)
+  // `advised_address`: for the commands in errors; empty: they stay as they are.
+  Connection(const std::string& address, const std::string& advised_address,
+             absl::Duration deadline)
       : address_(address),
+        advised_address_(advised_address),
         deadline_(deadline),
         channel_(Connect(address)),
         study_(v1::StudyService::NewStub(channel_)),
@@ -103,6 +115,7 @@ class Client::Connection {
 
  private:
   const std::string address_;
+  const std::string advised_address_;
   const absl::Duration deadline_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<Studies> study_;
@@ -113,15 +126,17 @@ absl::Status Client::Connection::Describe(const grpc::Status& status) const {
   const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE &&
                     channel_->GetState(/*try_to_connect=*/false) != GRPC_CHANNEL_READY;
   if (away) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot reach hpo-server at ", address_,
-                     ": is it running? to start one: hpo-server --study criteria"));
+    return absl::UnavailableError(absl::StrCat(
+        "cannot reach hpo-server at ", address_,
+        ": is it running? to start one: hpo-server --study criteria", ListenOption(address_),
+        "; to read a database file without one: hpo --db FILE"));
   }
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return absl::UnimplementedError(
         absl::StrCat("what answers at ", address_, " is not an hpo-server of this version"));
   }
-  return FromGrpc(status);
+  const absl::Status error = FromGrpc(status);
+  return absl::Status(error.code(), WithServer(error.message(), advised_address_));
 }
 
 template <typename Request, typename Response>
@@ -173,8 +188,11 @@ absl::StatusOr<Trial> Client::Connection::CallForTrial(
   return FromProto(response.trial());
 }
 
-Client::Client(const std::string& address, absl::Duration deadline)
-    : address_(address), connection_(std::make_unique<Connection>(address, deadline)) {}
+Client::Client(const std::string& address, absl::Duration deadline, Source source)
+    : address_(address),
+      source_(source),
+      connection_(std::make_unique<Connection>(address, source == Source::kServer ? address : "",
+                                               deadline)) {}
 
 Client::~Client() = default;
 
@@ -206,7 +224,22 @@ absl::StatusOr<StudyStatus> Client::GetStudy(const std::string& name) {
   v1::GetStudyRequest request;
   request.set_name(name);
   HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::GetStudy, request));
-  return FromProto(response.study());
+  return ReadStudy(response.study());
+}
+
+absl::StatusOr<StudyStatus> Client::ReadStudy(const v1::Study& study) const {
+  HPO_ASSIGN_OR_RETURN(StudyStatus status, FromProto(study));
+  if (source_ == Source::kServer) {
+    status.waiting_for = WithServer(status.waiting_for, address_);
+    return status;
+  }
+  status.waiting_for = WithoutGoingOn(status.waiting_for);
+  if (source_ == Source::kOwn) return status;
+  status.workers.clear();
+  status.blocked = false;
+  // Why it ended, or who holds it up, is stored.
+  if (!status.finished && status.order == StudyOrder::kRun) status.waiting_for.clear();
+  return status;
 }
 
 absl::StatusOr<std::vector<StudyStatus>> Client::ListStudies() {
@@ -216,7 +249,7 @@ absl::StatusOr<std::vector<StudyStatus>> Client::ListStudies() {
   do {
     HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::ListStudies, request));
     for (const v1::Study& study : response.studies()) {
-      HPO_ASSIGN_OR_RETURN(studies.emplace_back(), FromProto(study));
+      HPO_ASSIGN_OR_RETURN(studies.emplace_back(), ReadStudy(study));
     }
     request.set_page_token(response.next_page_token());
   } while (!request.page_token().empty());

@@ -24,6 +24,10 @@
 
 namespace hpo {
 
+namespace v1 {
+class Study;
+}
+
 struct TrialQuery {
   std::string study;
   std::vector<TrialState> states;  // empty: all
@@ -111,8 +115,16 @@ using WatchEvent = std::variant<StudyStatus, TrialChanged, NothingNew>;
 // Thread-safe. Calls have a deadline; a watch has none.
 class Client {
  public:
+  // What the server is. Commands that it advises are given its address (cli/render/advice.h).
+  //   kServer    one that stays
+  //   kOwn       one that ends with this command, so that advice for later is left out
+  //   kSnapshot  as kOwn; it serves what a database file holds, so that what it says of workers and
+  //              of waiting is no fact, and is left out, too
+  enum class Source { kServer, kOwn, kSnapshot };
+
   // `address` as gRPC takes it: "127.0.0.1:50051", "unix:/path". Connects with the first call.
-  explicit Client(const std::string& address, absl::Duration deadline = absl::Seconds(30));
+  explicit Client(const std::string& address, absl::Duration deadline = absl::Seconds(30),
+                  Source source = Source::kServer);
   ~Client();
 
   const std::string& address() const { return address_; }
@@ -182,7 +194,10 @@ class Client {
  private:
   class Connection;  // what is gRPC's
 
+  absl::StatusOr<StudyStatus> ReadStudy(const v1::Study& study) const;
+
   const std::string address_;
+  const Source source_;
   const std::unique_ptr<Connection> connection_;
 };
 

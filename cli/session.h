@@ -16,8 +16,9 @@ struct Session {
   std::ostream& out;
   Terminal terminal;
   bool json = false;
-  bool yaml = false;  // of hpo best alone
-  std::string study;  // empty: the only one
+  bool yaml = false;     // of hpo best alone
+  std::string study;     // empty: the only one
+  std::string database;  // the file that is read without a server; empty: a server is asked
 };
 
 }  // namespace hpo

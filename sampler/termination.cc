@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "sampler/progress.h"
 #include "sampler/simple/grid_sampler.h"
+#include "sampler/space/finite_space.h"
 
 namespace hpo {
 namespace {
@@ -46,6 +47,10 @@ std::optional<std::string> WhyTargetReached(const History& history, const StudyS
 std::optional<std::string> WhyTerminate(const History& history, const StudySpec& study) {
   if (study.sampler.type == "grid" && GridIsUsedUp(history, study.space)) {
     return "every configuration of the grid has been tried";
+  }
+  if (SpaceIsUsedUp(history, study.space)) {
+    return absl::StrCat("every configuration of the space has been tried; to go on, add values: ",
+                        "hpo study edit ", study.name);
   }
   return WhyNoProgress(history, study.budget);
 }

@@ -10,7 +10,7 @@
 namespace hpo {
 
 // Why a study should propose no more trials: "no progress in the 30 trials since trial 12", or that
-// trials have had every configuration of its grid. nullopt: it goes on.
+// trials have had every configuration of its space (finite_space.h) or grid. nullopt: it goes on.
 //
 // With budget.no_progress = N: when N trials of a higher number than the last one that improved the
 // study (progress.h) have ended, completed or pruned (failures and cancellations prove nothing;

@@ -1,10 +1,14 @@
 // hpo-server: see server/server_options.cc for its options, docs/ARCHITECTURE.md for its place.
 #include <malloc.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -15,9 +19,13 @@
 #include "common/base/version.h"
 #include "common/base/write_file.h"
 #include "common/command_line/exit_status.h"
+#include "common/command_line/shell_word.h"
+#include "common/command_line/temporary_folder.h"
 #include "server/coordinator.h"
 #include "server/health_log.h"
 #include "server/server_options.h"
+#include "server/storage/copy_database.h"
+#include "server/storage/migrations.h"
 #include "server/storage/restore_database.h"
 #include "server/termination_signal.h"
 #include "spdlog/spdlog.h"
@@ -81,13 +89,18 @@ class WaitingLog {
 };
 
 // kExitStudyFailed where failures ended one of the studies that the server was started for.
-int StatusOfStudies(Coordinator& coordinator, const std::vector<StudySpec>& started) {
+// `options.studies` names what `started` was read from.
+int StatusOfStudies(Coordinator& coordinator, const std::vector<StudySpec>& started,
+                    const ServerOptions& options) {
   int status = kExitOk;
-  for (const StudySpec& spec : started) {
+  for (size_t i = 0; i < started.size(); ++i) {
+    const StudySpec& spec = started[i];
     const absl::StatusOr<StudyStatus> study = coordinator.studies().GetStudy(spec.name);
     if (!study.ok() || study->failure.empty()) continue;
     std::cerr << "hpo-server: study " << spec.name << " failed: " << study->failure
-              << "\nto go on: hpo-server --resume, or hpo study resume " << spec.name << "\n";
+              << "\nto go on: hpo-server --resume --study " << ShellWord(options.studies[i])
+              << (options.overrides.name ? " --name " + ShellWord(spec.name) : "") << " --db "
+              << ShellWord(options.database) << " --listen " << coordinator.address() << "\n";
     status = kExitStudyFailed;
   }
   return status;
@@ -131,8 +144,7 @@ absl::StatusOr<int> Restore(const ServerOptions& options) {
   return kExitOk;
 }
 
-absl::StatusOr<int> Run(const ServerOptions& options, const TerminationSignal& signals) {
-  if (!options.restore.empty()) return Restore(options);
+absl::StatusOr<int> Serve(const ServerOptions& options, const TerminationSignal& signals) {
   CoordinatorOptions coordinator_options{.database = options.database, .listen = options.listen};
   coordinator_options.scheduler.lease.ttl = options.lease_ttl;
   coordinator_options.mlflow = options.mlflow;
@@ -162,11 +174,46 @@ absl::StatusOr<int> Run(const ServerOptions& options, const TerminationSignal& s
     HPO_RETURN_IF_ERROR(WriteFileAtomically(options.address_file, coordinator->address() + "\n"));
   }
   ServeUntilOver(*coordinator, options, signals, clock);
-  signals.ExitOnNext();
+  // A Ctrl-C comes twice to the server of hpo --db: by itself and by its parent's end. Whatever
+  // comes, a copy is removed.
+  if (options.snapshot_of.empty()) signals.ExitOnNext();
   spdlog::info("ending: no further trials are handed out");
-  const int status = StatusOfStudies(*coordinator, coordinator_options.studies);
+  const int status = StatusOfStudies(*coordinator, coordinator_options.studies, options);
   coordinator->Drain(kDrainGrace);
   return status;
+}
+
+// Serves a temporary copy of a database.
+absl::StatusOr<int> RunSnapshot(ServerOptions options, const TerminationSignal& signals) {
+  HPO_ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder,
+                       TemporaryFolder::Create("hpo-snapshot-"));
+  options.database = folder->path() + "/hpo.db";
+  HPO_ASSIGN_OR_RETURN(const CopiedDatabase copied,
+                       CopyDatabase(options.snapshot_of, options.database));
+  const int64_t ours = EmbeddedMigrations().back().version;
+  if (copied.version < ours) {
+    std::cout << "note: "
+              << "database " << options.snapshot_of << " has schema version " << copied.version
+              << ", and this hpo has " << ours
+              << "; a copy is brought up to date and read, and the file stays as it is"
+              << std::endl;
+  }
+  return Serve(options, signals);
+}
+
+absl::StatusOr<int> Run(const ServerOptions& options, const TerminationSignal& signals) {
+  if (!options.restore.empty()) return Restore(options);
+  if (!options.snapshot_of.empty()) return RunSnapshot(options, signals);
+  return Serve(options, signals);
+}
+
+// Has the kernel send SIGTERM once the process `pid` ends, which has started this one.
+absl::Status EndWith(int64_t pid) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // It may have ended before.
+  if (getppid() == pid) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "--end-with: expected the process that started the server, ", getppid(), ", got ", pid));
 }
 
 }  // namespace
@@ -180,6 +227,11 @@ int main(int argc, char** argv) {
   }
   if (const absl::Status log = hpo::InitLog(options.log_level, options.log_json); !log.ok()) {
     return hpo::Fail(log);
+  }
+  if (options.end_with) {
+    if (const absl::Status parent = hpo::EndWith(*options.end_with); !parent.ok()) {
+      return hpo::Fail(parent);
+    }
   }
   // The database, its copies and a unix socket are for this user alone.
   umask(S_IRWXG | S_IRWXO);

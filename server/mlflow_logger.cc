@@ -39,8 +39,8 @@ void MlflowLogger::Changed(const TrialId& trial) {
   if (num_dropped_++ == 0) {
     spdlog::warn(
         "MLflow at {}: {} trials wait already; further ones are left out. Write them "
-        "later with: hpo export mlflow",
-        uri_, options_.most_waiting);
+        "later with, for each study: hpo export mlflow --to {} --study NAME",
+        uri_, options_.most_waiting, uri_);
   }
 }
 
@@ -66,8 +66,8 @@ void MlflowLogger::Finish(absl::Duration grace) {
   const size_t missing = waiting_.size() + static_cast<size_t>(num_dropped_);
   if (missing == 0) return;
   spdlog::warn(
-      "MLflow at {}: changes of {} trials could not be sent; write them with: hpo export "
-      "mlflow --to {}",
+      "MLflow at {}: changes of {} trials could not be sent; write them with, for each study: "
+      "hpo export mlflow --to {} --study NAME",
       uri_, missing, uri_);
 }
 
@@ -124,8 +124,8 @@ void MlflowLogger::TakeFailure(const TrialId& trial, const absl::Status& status)
   if (!away) {
     spdlog::warn(
         "trial #{} of {} is not in MLflow as it should be: {}; try again with: hpo export "
-        "mlflow",
-        trial.number.value, trial.study, std::string(status.message()));
+        "mlflow --study {} --to {}",
+        trial.number.value, trial.study, std::string(status.message()), trial.study, uri_);
     return;
   }
   if (!std::exchange(away_, true) && absl::IsUnavailable(status)) {

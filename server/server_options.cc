@@ -43,9 +43,15 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
                  "Loopback host and port (0: any free one), or unix:/path/to/socket")
       ->type_name("ADDRESS")
       ->capture_default_str();
-  app.add_option("--db", options.database,
-                 "SQLite file [$XDG_STATE_HOME/hpo/hpo.db], created where it is missing")
-      ->type_name("FILE");
+  CLI::Option* const database =
+      app.add_option("--db", options.database,
+                     "SQLite file [$XDG_STATE_HOME/hpo/hpo.db], created where it is missing")
+          ->type_name("FILE");
+  app.add_option("--snapshot-of", options.snapshot_of,
+                 "Serve a temporary copy of this database, which stays as it is and may be in use; "
+                 "hpo --db does so to read it")
+      ->type_name("FILE")
+      ->excludes(database);
   app.add_option("--restore", options.restore,
                  "Replace the database by this backup (of hpo admin backup) and exit. The old "
                  "database is kept under another name")
@@ -68,6 +74,10 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.add_option("--name", raw.flags.name,
                  "Name of the study [the study file's]; for a second study of one file")
       ->type_name("NAME");
+  app.add_option(
+         "--task", raw.flags.task,
+         "Task of a study whose file names none; custom: workers run a program of their own")
+      ->type_name("NAME");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
       ->type_name("LEVEL")
       ->capture_default_str();
@@ -81,6 +91,9 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
                "Exit once every study is finished and the workers have left");
   app.add_flag("--resume", options.resume,
                "Continue the studies of --study that were paused or stopped, or that failed");
+  app.add_option("--end-with", options.end_with,
+                 "End when this process does, which must have started the server")
+      ->type_name("PID");
   app.add_option("--address-file", options.address_file,
                  "Write the address to this file once the server is ready")
       ->type_name("FILE");
@@ -109,6 +122,7 @@ absl::StatusOr<StudyOverrides> OverEnvironment(StudyOverrides flags) {
   Prefer(flags.validation, merged.validation);
   Prefer(flags.seed, merged.seed);
   Prefer(flags.name, merged.name);
+  Prefer(flags.task, merged.task);
   return merged;
 }
 

@@ -22,9 +22,11 @@ struct ServerOptions {
   absl::Duration lease_ttl = absl::Seconds(60);
   bool exit_when_finished = false;
   bool resume = false;
-  std::string address_file;  // empty: none
-  std::string restore;       // a backup that shall take the database's place; empty: serve
-  std::string mlflow;        // address of a tracking server; empty: none
+  std::optional<int64_t> end_with;  // the process that started it; nullopt: it outlives that
+  std::string address_file;         // empty: none
+  std::string restore;              // a backup that shall take the database's place; empty: serve
+  std::string snapshot_of;          // a database of which a copy is served; empty: none
+  std::string mlflow;               // address of a tracking server; empty: none
   std::optional<ListenAddress> metrics;  // where monitoring asks; nullopt: nowhere
 };
 

@@ -354,7 +354,7 @@ def cli(*words):
 
 
 OTHERS = [
-    Situation("another_process_has_all_trials", all_held, WAITS, ("runs|held|lease|other",)),
+    Situation("another_process_has_all_trials", all_held, WAITS, ("running: trial #0 on",)),
     Situation("holder_is_stopped", holder_stopped, WAITS, ("lease|silent|heartbeat|heard",)),
     Situation("holder_was_killed", holder_killed, says=("best:",)),
     Situation("finished_before", finished_before, says=("best:",)),

@@ -147,19 +147,11 @@ def on_a_small_disk(world):
     return run_for_long(world)
 
 
-def kill(*words):
+def signalled(number, *words):
+    """Sends the signal to the one process whose command has the words."""
     def during(world, running):
         completed(running)
-        [pid] = world.processes(*words)
-        os.kill(pid, signal.SIGKILL)
-    return during
-
-
-def stop(*words):
-    def during(world, running):
-        completed(running)
-        [pid] = world.processes(*words)
-        os.kill(pid, signal.SIGSTOP)
+        os.kill(min(world.processes(*words)), number)  # a copy that has not become a trainer yet is younger
     return during
 
 
@@ -213,11 +205,14 @@ FOLDERS = [
     Situation("run_folder_is_a_file", storage_is_a_file, REFUSAL, ("storage",)),
     Situation("run_folder_is_not_writable", not_writable, REFUSAL, ("storage",)),
     Situation("run_database_is_garbage", garbage, REFUSAL, ("hpo.db|not a database",)),
-    Situation("run_server_killed", run_for_long, REFUSAL, ("server",), during=kill("bin/hpo-server", "--db")),
-    Situation("run_worker_killed", run_for_long, REFUSAL, ("worker",), during=kill("bin/hpo-worker", "--state-dir")),
+    Situation("run_server_killed", run_for_long, REFUSAL, ("server",),
+              during=signalled(signal.SIGKILL, "bin/hpo-server", "--db")),
+    Situation("run_worker_killed", run_for_long, REFUSAL, ("worker",),
+              during=signalled(signal.SIGKILL, "bin/hpo-worker", "--state-dir")),
     Situation("run_worker_stopped", run_for_long, WAITS, ("worker.*(silent|heard|heartbeat|answer)|lease|suspect|gone",),
-              during=stop("bin/hpo-worker", "--state-dir")),
-    Situation("run_server_stopped", run_for_long, WAITS, ("not answer",), during=stop("bin/hpo-server", "--db")),
+              during=signalled(signal.SIGSTOP, "bin/hpo-worker", "--state-dir")),
+    Situation("run_server_stopped", run_for_long, WAITS, ("not answer",),
+              during=signalled(signal.SIGSTOP, "bin/hpo-server", "--db")),
     Situation("run_stopped_from_elsewhere", run_for_long, EITHER, ("stop",), during=ordered("study", "stop")),
     Situation("run_paused_from_elsewhere", run_for_long, WAITS, ("pause",), during=ordered("study", "pause")),
     Situation("run_interrupted", run_for_long, REFUSAL, ("to go on",),

@@ -3,10 +3,12 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "cli/render/advice.h"
 #include "cli/render/json.h"
 #include "cli/render/terminal.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "common/command_line/shell_word.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -52,7 +54,11 @@ absl::Status DeleteStudy(Session& session, const DeleteOptions& options) {
     return absl::OkStatus();
   }
   session.out << "study " << name << " with " << *trials << " trials deleted";
-  if (!options.no_archive) session.out << "; it is in " << path << " (hpo study restore)";
+  if (!options.no_archive) {
+    session.out << WithServer(
+        absl::StrCat("; to add it again: hpo study restore ", ShellWord(path)),
+        session.client.address());
+  }
   session.out << "\n";
   return absl::OkStatus();
 }

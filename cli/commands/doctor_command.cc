@@ -41,6 +41,11 @@ const char* Name(Health health) {
   return "";
 }
 
+Color ColorOfHealth(absl::string_view name) {
+  if (name == Name(Health::kGood)) return Color::kGreen;
+  return name == Name(Health::kWrong) ? Color::kRed : Color::kYellow;
+}
+
 void DiagnoseServer(const DoctorFacts& facts, std::vector<Finding>& findings) {
   if (!facts.server.ok()) {
     findings.push_back({"server", Health::kNote, std::string(facts.server.status().message())});
@@ -162,7 +167,9 @@ absl::StatusOr<int> RunDoctor(Session& session) {
   facts.room = ReadRoom(facts.state_folder);
   const std::vector<Finding> findings = Diagnose(facts);
   Json json = Json::array();
-  Table table({{"CHECK"}, {""}, {"WHAT WAS FOUND"}});
+  Table table({{.title = "CHECK"},
+               {.title = "", .color_of = ColorOfHealth},
+               {.title = "WHAT WAS FOUND", .wraps = true}});
   for (const Finding& finding : findings) {
     json.push_back(
         {{"check", finding.about}, {"result", Name(finding.health)}, {"text", finding.text}});
@@ -171,7 +178,7 @@ absl::StatusOr<int> RunDoctor(Session& session) {
   if (session.json) {
     PrintJson(json, session.out);
   } else {
-    session.out << table.Render(/*width=*/0);
+    session.out << table.Render(session.terminal.columns, session.terminal.colors);
   }
   const bool wrong = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.health == Health::kWrong;

@@ -71,7 +71,7 @@ void PrintTable(const std::vector<ParameterImportance>& shares, Session& session
     table.AddRow({parameter.name, absl::StrFormat("%.1f %%", 100.0 * parameter.share),
                   std::string(length, '#')});
   }
-  session.out << table.Render(session.terminal.columns);
+  session.out << table.Render(session.terminal.columns, session.terminal.colors);
 }
 
 }  // namespace

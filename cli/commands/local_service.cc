@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +37,8 @@ constexpr absl::Duration kServerStart = absl::Seconds(60);
 constexpr absl::Duration kPollServer = absl::Milliseconds(50);
 constexpr absl::Duration kEndOfAnother = absl::Seconds(5);
 constexpr int kQuotedLines = 12;
+constexpr char kAnyPort[] = "127.0.0.1:0";
+constexpr size_t kSocketPathLimit = sizeof(sockaddr_un::sun_path);
 
 // Counts the signals that came to this process: the one thing that a handler may do.
 int signal_events = -1;
@@ -167,13 +171,15 @@ absl::Status LocalService::StartServer() {
   };
   fs::remove(address_file, error);
   const uintmax_t log_begin = SizeOf(log);
-  std::vector<std::string> argv = {options_.programs + "/hpo-server",
-                                   "--db",
-                                   options_.folder + "/hpo.db",
-                                   "--listen",
-                                   "127.0.0.1:0",
-                                   "--address-file",
+  std::vector<std::string> argv = {options_.programs + "/hpo-server", "--address-file",
                                    address_file};
+  if (options_.snapshot_of.empty()) {
+    argv.insert(argv.end(), {"--db", options_.folder + "/hpo.db", "--listen", kAnyPort});
+  } else {
+    const std::string socket = options_.folder + "/socket";
+    argv.insert(argv.end(), {"--snapshot-of", options_.snapshot_of, "--listen",
+                             socket.size() < kSocketPathLimit ? "unix:" + socket : kAnyPort});
+  }
   argv.insert(argv.end(), options_.server_arguments.begin(), options_.server_arguments.end());
   HPO_ASSIGN_OR_RETURN(server_, StartProgram(argv, log));
   for (const absl::Time end = absl::Now() + kServerStart; absl::Now() < end;) {
@@ -228,6 +234,12 @@ LocalService::Failure LocalService::WorkerFailure() const {
 
 std::string LocalService::LastWordOfWorker() const {
   return LogTail(options_.folder + "/worker.log", static_cast<int64_t>(worker_log_begin_), 1);
+}
+
+std::string LocalService::WorkerLog() const {
+  const absl::StatusOr<std::string> log = ReadFile(options_.folder + "/worker.log");
+  if (!log.ok() || log->size() < worker_log_begin_) return "";
+  return log->substr(worker_log_begin_);
 }
 
 bool LocalService::WaitForEnd(absl::Duration timeout) {

@@ -20,8 +20,9 @@
 namespace hpo {
 
 struct LocalServiceOptions {
-  std::string programs;  // folder of hpo-server and hpo-worker
-  std::string folder;    // database, logs, the worker's state; created
+  std::string programs;     // folder of hpo-server and hpo-worker
+  std::string folder;       // database, logs, the worker's state; created
+  std::string snapshot_of;  // serve a copy of this database, for this user alone; empty: serve own
   std::vector<std::string> server_arguments;
   std::vector<std::string> worker_arguments;
   std::string study;  // its name
@@ -63,6 +64,9 @@ class LocalService {
 
   // The last line of the worker's log; empty: none yet.
   std::string LastWordOfWorker() const;
+
+  // The worker's log since it was started; empty where it cannot be read.
+  std::string WorkerLog() const;
 
  private:
   struct Process {

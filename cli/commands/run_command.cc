@@ -17,6 +17,7 @@
 #include "cli/commands/watch.h"
 #include "cli/render/progress.h"
 #include "cli/render/study_text.h"
+#include "cli/render/trial_warnings.h"
 #include "cli/render/wording.h"
 #include "cli/session.h"
 #include "common/base/bytes.h"
@@ -34,6 +35,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kInterrupted = 130;
+constexpr size_t kMostWarnings = 5;  // of trainers, that are repeated at the end
 constexpr absl::Duration kPollWorkers = absl::Milliseconds(50);
 // Of several workers the first to register may be the one on the smallest card.
 constexpr absl::Duration kFleetsStart = absl::Seconds(10);
@@ -53,6 +55,7 @@ bool UsesCpu(const RunOptions& options) {
 }
 
 bool StartsSeveralWorkers(const RunOptions& options) {
+  if (options.num_workers > 1) return true;
   const bool all = options.gpu == "all" ||
                    (options.gpu.empty() && options.device != "cuda" && !UsesCpu(options));
   return all && NumCards() > 1;
@@ -63,6 +66,11 @@ absl::StatusOr<std::vector<std::string>> DeviceArguments(const RunOptions& optio
   std::vector<std::string> arguments;
   const bool cpu = UsesCpu(options);
   std::string limit = options.memory_limit;
+  if (!cpu && options.num_workers > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--workers: expected --device cpu too, got ", options.num_workers,
+                     " workers on a machine with a GPU; a GPU has one worker"));
+  }
   if (!cpu) {
     arguments = {"--gpu", !options.gpu.empty()       ? options.gpu
                           : options.device == "cuda" ? "0"
@@ -72,7 +80,11 @@ absl::StatusOr<std::vector<std::string>> DeviceArguments(const RunOptions& optio
     if (!options.gpu.empty()) arguments.insert(arguments.end(), {"--gpu", options.gpu});
     if (limit.empty()) {
       HPO_ASSIGN_OR_RETURN(const Bytes free, HostMemoryReader().ReadAllowed());
-      limit = absl::StrCat(std::max<int64_t>(1, free.count / 2 / MiB(1).count), "MiB");
+      const int64_t share = free.count / 2 / options.num_workers / MiB(1).count;
+      limit = absl::StrCat(std::max<int64_t>(1, share), "MiB");
+    }
+    if (options.num_workers > 1) {
+      arguments.insert(arguments.end(), {"--workers", absl::StrCat(options.num_workers)});
     }
   }
   if (!limit.empty()) arguments.insert(arguments.end(), {"--memory-limit", limit});
@@ -96,6 +108,9 @@ std::string Again(const RunOptions& options, const std::vector<std::string>& mor
       {"--memory-limit", &options.memory_limit}};
   for (const auto& [name, value] : own) {
     if (!value->empty()) words.insert(words.end(), {name, ShellWord(*value)});
+  }
+  if (options.num_workers > 1) {
+    words.insert(words.end(), {"--workers", absl::StrCat(options.num_workers)});
   }
   for (const auto& [name, value] : options.passed_on) {
     words.insert(words.end(), {name, ShellWord(value)});
@@ -156,26 +171,26 @@ NextStep GoOn(const RunOptions& options, const StudyStatus& study) {
 
 // Commands for the time after this one, whose server has then ended.
 std::string NextSteps(const RunOptions& options, const StudyStatus& study, bool has_model) {
-  const std::string of_study = absl::StrCat(" --study ", study.spec.name);
-  std::vector<NextStep> with_server;
-  if (study.counts.completed > 0) {
-    with_server.push_back(
-        {absl::StrCat("hpo best", of_study, " -o yaml"), "the best parameters, for a file"});
-  }
+  const std::string of_database =
+      absl::StrCat("hpo --db ", ShellWord(FolderOf(options, study.spec.name) + "/hpo.db"), " ");
+  const std::string of_study = absl::StrCat(" --study ", ShellWord(study.spec.name));
+  std::vector<NextStep> looks;
+  const auto look = [&](const std::string& words, const char* what) {
+    looks.push_back({absl::StrCat(of_database, words, of_study), what});
+  };
+  if (study.counts.completed > 0) look("best -o yaml", "the best parameters, for a file");
   if (has_model && options.export_to.empty()) {
-    with_server.push_back(
-        {absl::StrCat("hpo best", of_study, " --export ./", study.spec.name, "-model"),
-         "the best model's folder"});
+    look(absl::StrCat("best --export ", ShellWord("./" + study.spec.name + "-model")),
+         "the best model's folder");
   }
-  with_server.push_back({absl::StrCat("hpo trial list", of_study), "every trial"});
-  with_server.push_back({absl::StrCat("hpo export optuna ", study.spec.name, ".db", of_study),
-                         "for Optuna and its dashboard"});
-  return absl::StrCat(
-      "\nnext:\n", StepLines({GoOn(options, study)}), "to look at it, start its server:\n",
-      StepLines({{absl::StrCat("hpo-server --db ",
-                               ShellWord(FolderOf(options, study.spec.name) + "/hpo.db")),
-                  "Ctrl-C ends it"}}),
-      "then, in another terminal:\n", StepLines(with_server));
+  look("trial list", "every trial");
+  if (study.best_trial) {
+    look(absl::StrCat("trial logs ", study.best_trial->value), "what the best trial printed");
+  }
+  look(absl::StrCat("export optuna ", ShellWord(study.spec.name + ".db")),
+       "for Optuna and its dashboard");
+  return absl::StrCat("\nnext:\n", StepLines({GoOn(options, study)}),
+                      "to look at it, without a server:\n", StepLines(looks));
 }
 
 absl::StatusOr<bool> HasModel(Session& session) {
@@ -255,8 +270,9 @@ absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalSer
   HPO_ASSIGN_OR_RETURN(const StudyStatus before, session.client.GetStudy(session.study));
   HPO_RETURN_IF_ERROR(service.StartWorker());
   voice.reminder().WaitFor(
-      [client = std::make_shared<Client>(service.address(), kReminderDeadline), &service,
-       study = session.study] { return WhatIsAwaited(*client, service, study); });
+      [client =
+           std::make_shared<Client>(service.address(), kReminderDeadline, Client::Source::kOwn),
+       &service, study = session.study] { return WhatIsAwaited(*client, service, study); });
   WaitForWorker(session, service);
   // Its server's end is the end: nobody starts another.
   const WatchOptions watch{
@@ -267,6 +283,11 @@ absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalSer
       .until_blocked_for = StartsSeveralWorkers(options) ? kFleetsStart : absl::ZeroDuration()};
   const absl::StatusOr<StudyStatus> study = Watch(session.client, watch, voice.display());
   voice.reminder().WaitFor(nullptr);
+  if (!session.json) {
+    for (const std::string& text : TrialWarnings(service.WorkerLog(), kMostWarnings)) {
+      session.out << "warning: " << Printable(text) << "\n";
+    }
+  }
   // A watch tells no news of what was over before it began.
   if (study.ok() && before.finished && !session.json && !study->waiting_for.empty()) {
     session.out << "ended: " << Printable(study->waiting_for) << "\n";
@@ -297,6 +318,11 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   if (!options.name.empty()) overrides.name = options.name;
   overrides.trials = options.trials.has_value() ? options.trials : overrides.trials;
   overrides.target = options.target;
+  // Whoever runs a file runs its program, unless they name another.
+  const bool has_trainer =
+      std::any_of(options.passed_on.begin(), options.passed_on.end(),
+                  [](const auto& option) { return option.first == "--trainer"; });
+  if (has_trainer) overrides.task = "custom";
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, LoadStudy(options.study, overrides));
   LocalServiceOptions local{.programs = ProgramFolder(),
                             .folder = FolderOf(options, spec.name),
@@ -305,11 +331,10 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   if (!options.name.empty()) {
     local.server_arguments.insert(local.server_arguments.end(), {"--name", options.name});
   }
+  if (overrides.task) {
+    local.server_arguments.insert(local.server_arguments.end(), {"--task", *overrides.task});
+  }
   HPO_ASSIGN_OR_RETURN(local.worker_arguments, DeviceArguments(options));
-  // Whoever runs a file runs its program, unless they name another.
-  const bool has_trainer =
-      std::any_of(options.passed_on.begin(), options.passed_on.end(),
-                  [](const auto& option) { return option.first == "--trainer"; });
   if (!spec.trainer.command.empty() && !has_trainer) {
     local.worker_arguments.emplace_back("--allow-commands");
   }
@@ -323,7 +348,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
     return absl::StrCat("waits for hpo-server to start; its log: ", folder, "/server.log");
   });
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalService> service, LocalService::Start(local));
-  Client client(service->address());
+  Client client(service->address(), absl::Seconds(30), Client::Source::kOwn);
   Session own{.client = client,
               .out = session.out,
               .terminal = session.terminal,
@@ -341,7 +366,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
     own.out << "study " << spec.name << ": hpo-worker "
             << absl::StrJoin(local.worker_arguments, " ") << "\n"
             << "folder " << local.folder << "; look with: HPO_SERVER=" << service->address()
-            << " hpo status" << std::endl;
+            << " hpo status --study " << ShellWord(spec.name) << std::endl;
   }
   const absl::StatusOr<int> end = Follow(own, options, *service, voice);
   voice.reminder().WaitFor([folder = local.folder] {

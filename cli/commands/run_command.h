@@ -19,9 +19,11 @@ struct RunOptions {
   std::optional<int64_t> add_trials;
   std::optional<double> target;
   std::string export_to;     // folder for the best model; empty: none
-  std::string memory_limit;  // empty: without a card, half of what is free
+  std::string memory_limit;  // empty: without a card, half of what is free, shared among
+                             // the workers
   std::string gpu;           // as hpo-worker's --gpu; empty: all cards, where there is one
   std::string device;        // empty, "cpu" or "cuda"
+  int num_workers = 1;       // on the CPU
   // hpo-worker's options with their values, and any others of its arguments.
   std::vector<std::pair<std::string, std::string>> passed_on;
   std::vector<std::string> worker_arguments;

@@ -6,13 +6,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/commands/trial_selection.h"
 #include "cli/commands/watch.h"
+#include "cli/render/advice.h"
 #include "cli/render/json.h"
 #include "cli/render/study_text.h"
 #include "cli/render/wording.h"
 #include "common/base/status.h"
+#include "common/command_line/shell_word.h"
 #include "common/study/study_file.h"
 #include "nlohmann/json.hpp"
 
@@ -45,6 +48,16 @@ std::string ServerText(const ServerStatus& server) {
   return text;
 }
 
+// With commands that work as they stand.
+std::string TextOf(const Session& session, const StudyStatus& study) {
+  const std::string text = StudyText(study, session.terminal.columns, session.terminal.colors);
+  return session.database.empty()
+             ? WithServer(text, session.client.address())
+             : absl::StrReplaceAll(
+                   text, {{"hpo best ",
+                           absl::StrCat("hpo --db ", ShellWord(session.database), " best ")}});
+}
+
 // The line of the name is replaced, so that errors keep their lines.
 absl::StatusOr<StudySource> ReadStudySource(const StudyFileOptions& file) {
   HPO_ASSIGN_OR_RETURN(StudySource text, FindStudySource(file.path));
@@ -72,20 +85,30 @@ absl::Status ShowStatus(Session& session) {
     HPO_ASSIGN_OR_RETURN(studies.emplace_back(), session.client.GetStudy(session.study));
   }
   for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(AddFront(session.client, study));
-  HPO_ASSIGN_OR_RETURN(const ServerStatus server, session.client.GetServer());
+  HPO_ASSIGN_OR_RETURN(ServerStatus server, session.client.GetServer());
+  const bool reads_file = !session.database.empty();
+  if (reads_file) server.database = session.database;
   if (session.json) {
-    const Json json = {{"server", session.client.address()},
+    const Json json = {{"server", reads_file ? Json(nullptr) : Json(session.client.address())},
+                       {"database", server.database},
                        {"trouble", server.trouble},
                        {"damage", server.damage},
                        {"studies", StudiesJson(studies)}};
     PrintJson(json, session.out);
     return absl::OkStatus();
   }
-  session.out << "hpo-server at " << session.client.address() << "\n" << ServerText(server);
+  session.out << (reads_file ? absl::StrCat("database ", Printable(server.database),
+                                            ", read without a server")
+                             : absl::StrCat("hpo-server at ", session.client.address()))
+              << "\n"
+              << ServerText(server);
   for (const StudyStatus& study : studies) {
-    session.out << "\n" << StudyText(study, session.terminal.columns);
+    session.out << "\n" << TextOf(session, study);
   }
-  if (studies.empty()) session.out << "no studies; add one with: hpo study create FILE\n";
+  if (studies.empty()) {
+    session.out << WithServer("no studies; add one with: hpo study create FILE\n",
+                              session.database.empty() ? session.client.address() : "");
+  }
   return absl::OkStatus();
 }
 
@@ -97,7 +120,7 @@ absl::Status ListStudies(Session& session, const std::vector<std::string>& tags)
   if (session.json) {
     PrintJson(StudiesJson(studies), session.out);
   } else {
-    session.out << RenderStudyTable(studies, session.terminal.columns);
+    session.out << RenderStudyTable(studies, session.terminal.columns, session.terminal.colors);
   }
   return absl::OkStatus();
 }
@@ -109,8 +132,8 @@ absl::Status ShowStudy(Session& session) {
     PrintJson(StudyJson(study), session.out);
     return absl::OkStatus();
   }
-  session.out << StudyText(study, session.terminal.columns) << "\n"
-              << SpaceTable(study.spec.space, session.terminal.columns);
+  session.out << TextOf(session, study) << "\n"
+              << SpaceTable(study.spec.space, session.terminal.columns, session.terminal.colors);
   return absl::OkStatus();
 }
 
@@ -140,8 +163,13 @@ absl::Status OrderStudy(Session& session, StudyOrder order, bool stop_running_tr
   const std::string running = absl::StrCat(study.counts.running, " running");
   session.out << study.spec.name << ": ";
   if (order == StudyOrder::kRun) {
-    session.out << (study.finished ? "goes on, but its budget is used up (hpo study extend)"
-                                   : "goes on");
+    session.out << "goes on";
+    if (study.finished) {
+      session.out << WithServer(absl::StrCat(", but its budget is used up; for more trials: hpo "
+                                             "study extend ",
+                                             study.spec.name, " --add 20"),
+                                session.client.address());
+    }
   } else {
     session.out << (order == StudyOrder::kPause ? "paused, " : "stopped, ") << running
                 << (stop_running_trials ? " to be stopped" : "");
@@ -171,7 +199,7 @@ absl::Status ValidateStudyFile(Session& session, const StudyFileOptions& file) {
     session.out << "no server answers at " << session.client.address()
                 << ": not compared with what it may hold of that name\n";
   }
-  session.out << "\n" << SpaceTable(spec.space, session.terminal.columns);
+  session.out << "\n" << SpaceTable(spec.space, session.terminal.columns, session.terminal.colors);
   return absl::OkStatus();
 }
 
@@ -193,11 +221,17 @@ absl::Status CreateStudy(Session& session, const StudyFileOptions& file) {
 }
 
 absl::StatusOr<StudyStatus> WatchStudy(Session& session, bool until_finished) {
-  WatchDisplay display(session.terminal, session.out);
   const WatchOptions options{.study = session.study, .until_finished = until_finished};
+  if (session.json) {
+    WatchLines lines(session.out);
+    HPO_ASSIGN_OR_RETURN(StudyStatus study, Watch(session.client, options, lines));
+    lines.End(study);
+    return study;
+  }
+  WatchDisplay display(session.terminal, session.out);
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, Watch(session.client, options, display));
   session.out << DescribeProgress(study) << " trials, " << DescribeOoms(study.counts) << "\n"
-              << BestLines(study) << FailureText(study);
+              << WithServer(BestLines(study), session.client.address()) << FailureText(study);
   return study;
 }
 

@@ -36,7 +36,7 @@ Json PresetJson(const StudyPreset& preset) {
 
 void ListPresets(Session& session) {
   Json json = Json::array();
-  Table table({{"PRESET"}, {"WHAT IT IS FOR"}});
+  Table table({{.title = "PRESET"}, {.title = "WHAT IT IS FOR", .wraps = true}});
   for (const StudyPreset& preset : StudyPresets()) {
     json.push_back(PresetJson(preset));
     table.AddRow({preset.name, Summary(preset)});
@@ -44,7 +44,7 @@ void ListPresets(Session& session) {
   if (session.json) {
     PrintJson(json, session.out);
   } else {
-    session.out << table.Render(session.terminal.columns)
+    session.out << table.Render(session.terminal.columns, session.terminal.colors)
                 << "\nhpo study presets NAME prints one; hpo-server --study NAME runs it.\n";
   }
 }

@@ -25,14 +25,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr TrialState kStates[] = {TrialState::kQueued,    TrialState::kRunning,
-                                  TrialState::kCompleted, TrialState::kPruned,
-                                  TrialState::kFailed,    TrialState::kCancelled};
-
 absl::StatusOr<TrialState> ParseState(const std::string& word) {
   const std::string upper = absl::AsciiStrToUpper(word);
   std::vector<std::string> names;
-  for (const TrialState state : kStates) {
+  for (const TrialState state : kTrialStates) {
     if (upper == Name(state)) return state;
     names.push_back(absl::AsciiStrToLower(Name(state)));
   }
@@ -119,7 +115,8 @@ absl::Status ListTrials(Session& session, const TrialListOptions& options) {
     return absl::OkStatus();
   }
   HPO_RETURN_IF_ERROR(AddFront(session.client, study));
-  session.out << TrialTable(listing.trials, study, session.terminal.columns);
+  session.out << TrialTable(listing.trials, study, session.terminal.columns,
+                            session.terminal.colors);
   if (!listing.next_token.empty()) {
     session.out << listing.trials.size() << " of " << listing.total << " trials; more with --page "
                 << options.page + 1 << "\n";
@@ -133,7 +130,8 @@ absl::Status ShowTrial(Session& session, TrialNumber number) {
   if (session.json) {
     PrintJson(TrialJson(view), session.out);
   } else {
-    session.out << TrialText(view, study.spec.constraints, session.terminal.columns);
+    session.out << TrialText(view, study.spec.constraints, session.terminal.columns,
+                             session.terminal.colors);
   }
   return absl::OkStatus();
 }
@@ -208,7 +206,7 @@ absl::Status ShowBest(Session& session, std::optional<int> count, const std::str
     session.out << ParamsYaml(best, study.spec);
     return absl::OkStatus();
   }
-  session.out << BestText(best, study, session.terminal.columns);
+  session.out << BestText(best, study, session.terminal.columns, session.terminal.colors);
   if (!export_to.empty()) session.out << "exported to " << export_to << "\n";
   return absl::OkStatus();
 }

@@ -13,7 +13,8 @@ namespace hpo {
 struct TrialLogOptions {
   TrialNumber number;
   std::optional<int64_t> attempt;  // nullopt: the last
-  std::string state_dir;           // the workers'; empty: their default
+  std::string state_dir;           // the workers'; empty: their default, or
+                                   // that of `hpo run` beside the database
 };
 
 // What the trial's program printed, where its worker's files are on this machine.

@@ -1,6 +1,7 @@
 #include "cli/commands/trial_selection.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -9,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "cli/render/param_words.h"
 #include "cli/render/wording.h"
@@ -39,6 +41,17 @@ std::optional<SelectedField> FieldOf(const Trial& trial, const std::string& name
   return absl::ToDoubleSeconds(trial.ended - trial.started);
 }
 
+// Whether FieldOf gives a number for every trial that has this field.
+bool IsNumber(const std::string& name, const StudySpec& study, const std::vector<Trial>& trials) {
+  if (name == "state") return false;
+  const Parameter* const parameter = study.space.Find(name);
+  if (parameter != nullptr) return !std::holds_alternative<CategoricalDomain>(parameter->domain);
+  return std::all_of(trials.begin(), trials.end(), [&name](const Trial& trial) {
+    const std::optional<SelectedField> field = FieldOf(trial, name);
+    return !field || std::holds_alternative<double>(*field);
+  });
+}
+
 absl::Status CheckName(const std::string& option, const std::string& name, const StudySpec& study,
                        const std::vector<Trial>& trials) {
   std::vector<std::string> known = {"number", "state", "value", "time"};
@@ -57,6 +70,7 @@ struct Comparison {
   std::string comparison;
   std::string value;
   std::optional<ParamValue> choice;  // that `value` writes, of a parameter with choices
+  std::optional<double> number;      // that `value` is, where numbers are compared
 };
 
 absl::StatusOr<Comparison> ParseComparison(const std::string& word) {
@@ -65,8 +79,9 @@ absl::StatusOr<Comparison> ParseComparison(const std::string& word) {
     for (const char* comparison : {"!=", "<=", ">=", "=", "<", ">"}) {
       absl::string_view rest = absl::string_view(word).substr(at);
       if (!absl::ConsumePrefix(&rest, comparison)) continue;
-      return Comparison{std::string(absl::StripAsciiWhitespace(word.substr(0, at))), comparison,
-                        std::string(absl::StripAsciiWhitespace(rest)), std::nullopt};
+      return Comparison{.name = std::string(absl::StripAsciiWhitespace(word.substr(0, at))),
+                        .comparison = comparison,
+                        .value = std::string(absl::StripAsciiWhitespace(rest))};
     }
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -82,12 +97,69 @@ bool Compare(const T& left, const std::string& comparison, const T& right) {
   return comparison == ">" ? left > right : left >= right;
 }
 
-std::optional<ParamValue> ChoiceOf(const Comparison& condition, const StudySpec& study) {
+bool IsEquality(const Comparison& condition) {
+  return condition.comparison == "=" || condition.comparison == "!=";
+}
+
+absl::Status CannotCompare(const Comparison& condition, absl::string_view expected,
+                           const std::vector<std::string>& known = {}) {
+  return absl::InvalidArgumentError(absl::StrCat("--where: ", condition.name, ": expected ",
+                                                 expected, ", got '", condition.value, "'",
+                                                 DidYouMean(condition.value, known)));
+}
+
+absl::Status ReadNumber(Comparison& condition) {
+  double number = 0.0;
+  if (absl::SimpleAtod(condition.value, &number) && !std::isnan(number)) {
+    condition.number = number;
+    return absl::OkStatus();
+  }
+  return CannotCompare(condition, condition.name == "time" ? "a number of seconds" : "a number");
+}
+
+absl::Status CheckState(const Comparison& condition) {
+  if (!IsEquality(condition)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--where: state: expected = or !=, got ", condition.comparison));
+  }
+  std::vector<std::string> names;
+  for (const TrialState state : kTrialStates) names.push_back(absl::AsciiStrToLower(Name(state)));
+  const std::string state = absl::AsciiStrToLower(condition.value);
+  if (std::find(names.begin(), names.end(), state) != names.end()) return absl::OkStatus();
+  return CannotCompare(condition, absl::StrCat("one of ", absl::StrJoin(names, ", ")), names);
+}
+
+// Of a parameter with choices. Trials may have choices that an edit has taken out of the space.
+absl::Status ReadChoice(Comparison& condition, const CategoricalDomain& domain,
+                        const std::vector<Trial>& trials) {
+  std::vector<std::string> choices;
+  bool has_number = false;
+  for (const ParamValue& choice : domain.choices) {
+    choices.push_back(ShowParam(choice));
+    has_number = has_number || AsNumber(choice).has_value();
+  }
+  if (!IsEquality(condition)) return has_number ? ReadNumber(condition) : absl::OkStatus();
+  condition.choice = ChoiceWritten(domain, condition.value);
+  const bool is_comparable = has_number && ReadNumber(condition).ok();
+  if (condition.choice || choices.empty() || is_comparable) return absl::OkStatus();
+  const auto is_written = [&condition](const Trial& trial) {
+    const auto param = trial.params.find(condition.name);
+    return param != trial.params.end() &&
+           ChoiceWritten(CategoricalDomain{{param->second}}, condition.value);
+  };
+  if (std::any_of(trials.begin(), trials.end(), is_written)) return absl::OkStatus();
+  return CannotCompare(condition, absl::StrCat("one of ", absl::StrJoin(choices, ", ")), choices);
+}
+
+// Reads the condition's value as what it is compared with.
+absl::Status ReadValue(Comparison& condition, const StudySpec& study,
+                       const std::vector<Trial>& trials) {
+  if (IsNumber(condition.name, study, trials)) return ReadNumber(condition);
   const Parameter* const parameter = study.space.Find(condition.name);
-  const auto* choices =
-      parameter == nullptr ? nullptr : std::get_if<CategoricalDomain>(&parameter->domain);
-  const bool for_equal = condition.comparison == "=" || condition.comparison == "!=";
-  return choices != nullptr && for_equal ? ChoiceWritten(*choices, condition.value) : std::nullopt;
+  if (parameter != nullptr) {
+    return ReadChoice(condition, std::get<CategoricalDomain>(parameter->domain), trials);
+  }
+  return condition.name == "state" ? CheckState(condition) : absl::OkStatus();
 }
 
 bool Holds(const Trial& trial, const Comparison& condition) {
@@ -99,12 +171,12 @@ bool Holds(const Trial& trial, const Comparison& condition) {
   if (is_null) return condition.comparison == "!=";
   const std::optional<SelectedField> field = FieldOf(trial, condition.name);
   if (!field) return false;
-  double number = 0.0;
   if (const double* held = std::get_if<double>(&*field)) {
-    return absl::SimpleAtod(condition.value, &number) &&
-           Compare(*held, condition.comparison, number);
+    return condition.number && Compare(*held, condition.comparison, *condition.number);
   }
   const std::string& text = std::get<std::string>(*field);
+  // A number is neither more nor less than a text.
+  if (!IsEquality(condition) && condition.number) return false;
   const bool is_state = condition.name == "state";
   return Compare(text, condition.comparison,
                  is_state ? absl::AsciiStrToLower(condition.value) : condition.value);
@@ -132,7 +204,7 @@ absl::StatusOr<std::vector<Trial>> SelectTrials(std::vector<Trial> trials, const
   for (const std::string& word : where) {
     HPO_ASSIGN_OR_RETURN(conditions.emplace_back(), ParseComparison(word));
     HPO_RETURN_IF_ERROR(CheckName("--where", conditions.back().name, study, trials));
-    conditions.back().choice = ChoiceOf(conditions.back(), study);
+    HPO_RETURN_IF_ERROR(ReadValue(conditions.back(), study, trials));
   }
   std::erase_if(trials, [&conditions](const Trial& trial) {
     return !std::all_of(conditions.begin(), conditions.end(),

@@ -16,7 +16,8 @@ namespace hpo {
 // number, state, value or time (in seconds). A choice is written as for ChoiceWritten
 // (cli/render/param_words.h). Numbers are compared as numbers, all else as text; null is no more
 // and no less than anything. Of a trial that has no NAME no condition holds, and it comes last.
-//   InvalidArgument  no condition, or a NAME that neither study nor trials have
+//   InvalidArgument  no condition, a NAME that neither study nor trials have, or a VALUE that
+//                    cannot be compared with NAME's: no number, no state, none of the choices
 absl::StatusOr<std::vector<Trial>> SelectTrials(std::vector<Trial> trials, const StudySpec& study,
                                                 const std::vector<std::string>& where,
                                                 const std::string& sort);

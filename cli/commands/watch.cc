@@ -6,11 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "cli/render/json.h"
 #include "cli/render/wording.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr char kEraseLine[] = "\r\x1b[K";
 
@@ -52,7 +56,7 @@ void WatchDisplay::Show(const TrialChanged& change, const StudyStatus& study) {
   }
   const std::string name = absl::StrCat("trial ", trial.id.number.value);
   if (change.kind == "finished") {
-    PrintLine(FinishedLine(trial, study));
+    PrintLine(FinishedLine(trial, study, terminal_.colors));
   } else if (change.kind == "replanned") {
     PrintLine(ReplannedLine(name, trial));
   } else if (change.kind == "preempt_ordered") {
@@ -91,16 +95,42 @@ void WatchDisplay::Close() {
   drawn_ = false;
 }
 
+void WatchLines::Show(const StudyStatus& study) {
+  absl::MutexLock lock(&mutex_);
+  Json status = StudyJson(study);
+  std::string text = status.dump();
+  if (text == shown_) return;
+  shown_ = std::move(text);
+  Print("study", study, "status", std::move(status));
+}
+
+void WatchLines::Show(const TrialChanged& change, const StudyStatus& study) {
+  absl::MutexLock lock(&mutex_);
+  Print(change.kind, study, "trial", TrialJson(change.trial));
+}
+
+void WatchLines::End(const StudyStatus& study) {
+  absl::MutexLock lock(&mutex_);
+  Print("end", study, "status", StudyJson(study));
+}
+
+void WatchLines::Print(const std::string& event, const StudyStatus& study, const char* key,
+                       Json value) {
+  const Json json = {{"event", event}, {"study", study.spec.name}, {key, std::move(value)}};
+  out_ << json.dump() << std::endl;
+}
+
 namespace {
 
 // One study's watch over any number of connections. `seen` is the last change that was shown: a new
 // connection goes on from there, so that what happened meanwhile is shown too.
 class StudyWatch {
  public:
-  StudyWatch(Client& client, const WatchOptions& options, WatchDisplay& display, StudyStatus study)
+  StudyWatch(Client& client, const WatchOptions& options, WatchListener& listener,
+             StudyStatus study)
       : client_(client),
         options_(options),
-        display_(display),
+        listener_(listener),
         study_(std::move(study)),
         seen_(options.after_sequence.value_or(study_.sequence)) {
     NoteBlocked();
@@ -131,13 +161,13 @@ class StudyWatch {
     HPO_RETURN_IF_ERROR(ReadStudy());
     if (const TrialChanged* change = std::get_if<TrialChanged>(&event)) {
       seen_ = std::max(seen_, change->sequence);
-      display_.Show(*change, study_);
+      listener_.Show(*change, study_);
       return absl::OkStatus();
     }
     if (const NothingNew* nothing = std::get_if<NothingNew>(&event)) {
       seen_ = std::max(seen_, nothing->sequence);
     }
-    display_.Show(study_);
+    listener_.Show(study_);
     return absl::OkStatus();
   }
 
@@ -166,7 +196,7 @@ class StudyWatch {
 
   Client& client_;
   const WatchOptions options_;
-  WatchDisplay& display_;
+  WatchListener& listener_;
   StudyStatus study_;
   int64_t seen_;
   std::optional<absl::Time> blocked_since_;
@@ -175,10 +205,10 @@ class StudyWatch {
 }  // namespace
 
 absl::StatusOr<StudyStatus> Watch(Client& client, const WatchOptions& options,
-                                  WatchDisplay& display) {
+                                  WatchListener& listener) {
   HPO_ASSIGN_OR_RETURN(StudyStatus found, client.GetStudy(options.study));
   HPO_RETURN_IF_ERROR(AddFront(client, found));
-  StudyWatch watch(client, options, display, std::move(found));
+  StudyWatch watch(client, options, listener, std::move(found));
   absl::Status status;
   while (!watch.IsOver()) {
     status = watch.FollowOneConnection();
@@ -190,7 +220,7 @@ absl::StatusOr<StudyStatus> Watch(Client& client, const WatchOptions& options,
     if (status.ok()) status = client.GetStudy(watch.study().spec.name).status();
     break;
   }
-  display.Close();
+  listener.Close();
   if (!watch.IsOver() && !status.ok()) return status;
   return watch.study();
 }

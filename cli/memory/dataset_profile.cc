@@ -4,21 +4,21 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/base/json_reader.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
+#include "worker/text/data/json_rows.h"
 #include "worker/text/data/readers.h"
+#include "worker/text/data/text_encoding.h"
+#include "worker/text/data/text_place.h"
 
 namespace hpo {
 namespace {
 
 constexpr size_t kNumLargest = 5;
-constexpr const char* kTextKeys[] = {"text", "Text", "sentence", "review"};
+constexpr const char* kTextKeys[] = {"text", "sentence", "review"};  // in any case
 
 int64_t NumWords(absl::string_view text) {
   const std::vector<absl::string_view> words =
@@ -34,25 +34,24 @@ class Profiler {
     profile_.counted_words = options.tokenizer == nullptr;
   }
 
-  //   InvalidArgument  the line is no object, or has no text
-  absl::Status AddLine(absl::string_view text, int64_t line) {
-    HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text));
-    if (!json.is_object()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("expected an object, got ", DescribeJson(json)));
-    }
+  //   InvalidArgument  the row has no text; names file and line
+  absl::Status AddRow(const nlohmann::json& json, int64_t line, const std::string& origin) {
     const std::optional<std::string> content = TextOf(json);
     if (!content.has_value()) {
-      return absl::InvalidArgumentError(
-          "expected a text (text, Text, sentence or review), got none");
+      return DataError(origin, line,
+                       absl::StrCat("expected a text (text, sentence or review), got ",
+                                    FieldNames(json), "; name the field of the text 'text'"));
     }
     std::optional<std::string> pair;
-    if (const auto found = json.find("pair"); found != json.end() && found->is_string()) {
+    if (const nlohmann::json* const found = FindField(json, "pair");
+        found != nullptr && found->is_string()) {
       pair = found->get<std::string>();
     }
     AddSample(line, NumItems(json), *content, pair);
     return absl::OkStatus();
   }
+
+  void Warn(std::string warning) { profile_.warnings.push_back(std::move(warning)); }
 
   void AddSample(int64_t line, std::optional<int64_t> items, absl::string_view text,
                  const std::optional<std::string>& pair) {
@@ -90,8 +89,8 @@ class Profiler {
 
   static std::optional<std::string> TextOf(const nlohmann::json& json) {
     for (const char* const key : kTextKeys) {
-      const auto found = json.find(key);
-      if (found != json.end() && found->is_string()) return found->get<std::string>();
+      const nlohmann::json* const found = FindField(json, key);
+      if (found != nullptr && found->is_string()) return found->get<std::string>();
     }
     return std::nullopt;
   }
@@ -127,21 +126,27 @@ class Profiler {
   bool has_items_ = false;
 };
 
-absl::Status AddJsonLines(const std::string& path, Profiler& profiler) {
+absl::Status AddJsonRows(const std::string& path, Profiler& profiler) {
   HPO_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-  int64_t line = 0;
-  for (const absl::string_view text : absl::StrSplit(content, '\n')) {
-    ++line;
-    if (absl::StripAsciiWhitespace(text).empty()) continue;
-    if (absl::Status added = profiler.AddLine(text, line); !added.ok()) {
-      return Annotate(added, absl::StrCat(path, ":", line));
-    }
+  HPO_ASSIGN_OR_RETURN(const DecodedText decoded, DecodeText(content, path));
+  for (const std::string& warning : decoded.warnings) profiler.Warn(warning);
+  JsonRowSplitter rows(decoded.text(), path);
+  ReplacedCharacters replaced;
+  JsonRowText row;
+  while (true) {
+    HPO_ASSIGN_OR_RETURN(const bool more, rows.Next(row));
+    if (!more) break;
+    HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJsonRow(row, path, replaced));
+    HPO_RETURN_IF_ERROR(profiler.AddRow(json, row.begin.line, path));
   }
+  if (replaced.count > 0) profiler.Warn(replaced.Warning());
   return absl::OkStatus();
 }
 
-absl::Status AddDataFile(const std::string& path, Profiler& profiler) {
-  HPO_ASSIGN_OR_RETURN(const DataFile file, ReadDataFile(path));
+absl::Status AddCsv(const std::string& path, Profiler& profiler) {
+  HPO_ASSIGN_OR_RETURN(const DataFile file,
+                       ReadDataFile(path, {.kind = RowTargets::Kind::kNothing, .numbers = {}}));
+  for (const std::string& warning : file.warnings) profiler.Warn(warning);
   for (const DataFileRow& row : file.rows) {
     profiler.AddSample(row.line, std::nullopt, row.text, row.pair);
   }
@@ -153,8 +158,9 @@ absl::Status AddDataFile(const std::string& path, Profiler& profiler) {
 absl::StatusOr<DatasetProfile> ProfileDataset(const std::string& path,
                                               const ProfileOptions& options) {
   Profiler profiler(options);
-  const bool csv = absl::EndsWithIgnoreCase(path, ".csv");
-  HPO_RETURN_IF_ERROR(csv ? AddDataFile(path, profiler) : AddJsonLines(path, profiler));
+  const absl::StatusOr<DataFormat> format = DataFormatOf(path);
+  const bool csv = format.ok() && *format == DataFormat::kCsv;
+  HPO_RETURN_IF_ERROR(csv ? AddCsv(path, profiler) : AddJsonRows(path, profiler));
   absl::StatusOr<DatasetProfile> profile = profiler.Finish();
   if (!profile.ok()) return Annotate(profile.status(), path);
   return profile;

@@ -27,6 +27,7 @@ struct DatasetProfile {
   LengthHistogram tokens;              // samples by length of their text
   bool counted_words = false;          // `tokens` are words: no tokenizer was given
   std::vector<LargestSample> largest;  // the first few, largest first, then by line
+  std::vector<std::string> warnings;   // about the file: sentences that name line and column
   bool operator==(const DatasetProfile&) const = default;
 };
 
@@ -35,8 +36,8 @@ struct ProfileOptions {
   const Tokenizer* tokenizer = nullptr;  // null: words are counted
 };
 
-// Reads JSON lines (.jsonl, .ndjson, .json: one object a line with text, Text, sentence or review)
-// or CSV as worker/text/data/readers.h does. Token lengths are of the text, special tokens
+// Reads CSV (.csv, .tsv) with a column text, or else JSON rows with text, sentence or review, in
+// any case, as worker/text/data/readers.h does. Token lengths are of the text, special tokens
 // included; what a pipeline puts before it (a question about an aspect) is not part of the file.
 //   NotFound, Unavailable  the file cannot be read
 //   InvalidArgument        no samples; a line that is no object or has no text, no sample that has

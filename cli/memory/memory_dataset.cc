@@ -83,6 +83,7 @@ Json ReportJson(const DatasetReport& report) {
           {"items", HistogramJson(report.profile.items)},
           {report.TokensName(), HistogramJson(report.profile.tokens)},
           {"largest", std::move(largest)},
+          {"warnings", report.profile.warnings},
           {"model", report.model.name},
           {"batch_size", options.batch_size},
           {"grad_accum", options.grad_accum},
@@ -107,6 +108,9 @@ std::string HistogramText(const LengthHistogram& histogram) {
 std::string ProfileText(const DatasetReport& report) {
   const DatasetProfile& profile = report.profile;
   std::string text = absl::StrCat(report.file, ": ", profile.samples, " samples\n");
+  for (const std::string& warning : profile.warnings) {
+    absl::StrAppend(&text, "  warning: ", warning, "\n");
+  }
   const auto line = [&text](const std::string& name, const std::string& value) {
     absl::StrAppend(&text, "  ", name, std::string(12 - std::min<size_t>(11, name.size()), ' '),
                     value, "\n");

@@ -44,7 +44,7 @@ CLI::App* Add(CLI::App& group, const std::string& name, const std::string& help,
 
 void AddDevice(CLI::App* command, CardOptions& device, bool several) {
   CLI::Option* const card =
-      command->add_option("--card", device.cards, "Memory of the card, such as 24GiB")
+      command->add_option("--card", device.cards, "Memory of the GPU, such as 24GiB")
           ->required(device.cards.empty())
           ->allow_extra_args(false)
           ->type_name(several ? "SIZE,..." : "SIZE");
@@ -54,37 +54,44 @@ void AddDevice(CLI::App* command, CardOptions& device, bool several) {
   } else {
     card->expected(1);
   }
-  command->add_option("--device", device.kind, "cuda, or cpu, where only live bytes count")
+  command
+      ->add_option("--device", device.kind,
+                   "cuda or cpu; for cpu, only the memory of tensors counts")
       ->check(CLI::IsMember({"cuda", "cpu"}))
       ->capture_default_str();
   command
       ->add_option("--headroom", device.headroom,
-                   "Memory kept free [2 %, at least 256 MiB; cpu: 0]")
+                   "Memory to keep free [default: 2 %, at least 256 MiB; cpu: 0]")
       ->type_name("SIZE");
   command
-      ->add_option("--base", device.base,
-                   "Memory of context and libraries, as a worker measures it [1.4GiB]")
+      ->add_option(
+          "--base", device.base,
+          "Memory of the CUDA context and libraries, as a worker measures it [default: 1.4GiB]")
       ->type_name("SIZE");
 }
 
 void AddKernels(CLI::App* command, KernelOptions& options) {
   command
       ->add_option("--kernels", options.kernels,
-                   "Whose training step to assume [hpo-trainer's where it runs the model]")
+                   "Training step to assume [default: hpo-trainer's if it supports the model]")
       ->check(CLI::IsMember({"hpo-trainer", "huggingface"}));
   command
       ->add_option("--task", options.task,
-                   "text-classification or language-modeling [Hugging Face's decoders: the "
-                   "latter]")
+                   "Task of the model [default: text-classification; for Hugging Face's decoders "
+                   "language-modeling]")
       ->check(CLI::IsMember({"text-classification", "language-modeling"}))
       ->type_name("NAME");
   command
-      ->add_option("--precision", options.precision,
-                   "Hugging Face's step: float32, bfloat16, bfloat16-autocast, ... [float32]")
+      ->add_option(
+          "--precision", options.precision,
+          "Precision of Hugging Face's step: float32, bfloat16, bfloat16-autocast, ... [default: "
+          "float32]")
       ->type_name("NAME");
   command
-      ->add_option("--optimizer", options.optimizer,
-                   "Hugging Face's step: adamw-foreach, adamw-fused, sgd, ... [adamw-foreach]")
+      ->add_option(
+          "--optimizer", options.optimizer,
+          "Optimizer of Hugging Face's step: adamw-foreach, adamw-fused, sgd, ... [default: "
+          "adamw-foreach]")
       ->type_name("NAME");
 }
 
@@ -93,24 +100,29 @@ void AddEstimate(CLI::App& group, const OnChosen& on_chosen) {
   const auto spec = std::make_shared<std::string>();
   const auto compare = std::make_shared<std::vector<std::string>>();
   CLI::App* const estimate =
-      Add(group, "estimate", "A configuration's memory by class, and whether it fits",
+      Add(group, "estimate", "Predict the memory of a configuration by class, and whether it fits",
           "hpo memory estimate model.name=bert-large-uncased train.batch_size=48 --limit 24GiB");
   CLI::Option* const params =
-      estimate->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE");
+      estimate->add_option("params", options->params, "Parameters of the configuration")
+          ->type_name("NAME=VALUE");
   estimate
-      ->add_option("--spec", *spec,
-                   "A training step described in a JSON file (- for standard input), in place of "
-                   "parameters; needs no server")
+      ->add_option(
+          "--spec", *spec,
+          "JSON file that describes a training step (- for standard input), instead of parameters; "
+          "needs no server")
       ->type_name("FILE")
       ->excludes(params);
   estimate
       ->add_option("--compare", *compare,
-                   "Parameters to change; shows the estimate before and after")
+                   "Parameters to change; the command shows the prediction before and after")
       ->type_name("NAME=VALUE")
       ->excludes("--spec");
-  estimate->add_option("--worker", options->worker, "For which worker [the largest]")
+  estimate
+      ->add_option("--worker", options->worker,
+                   "Name of the worker [default: the one with the most memory]")
       ->type_name("NAME");
-  estimate->add_option("--limit", options->limit, "Memory limit [the worker's]")->type_name("SIZE");
+  estimate->add_option("--limit", options->limit, "Memory limit [default: the limit of the worker]")
+      ->type_name("SIZE");
   on_chosen(estimate, Verdict([options, spec, compare](Session& session) {
               if (!spec->empty()) return EstimateDescribedStep(session, *spec);
               return compare->empty() ? EstimateMemory(session, *options)
@@ -121,9 +133,9 @@ void AddEstimate(CLI::App& group, const OnChosen& on_chosen) {
 void AddExplain(CLI::App& group, const OnChosen& on_chosen) {
   const auto number = std::make_shared<int64_t>();
   CLI::App* const explain =
-      Add(group, "explain", "Why a trial fit or did not: predicted and measured bytes",
+      Add(group, "explain", "Explain why a trial fit or did not fit: predicted and measured bytes",
           "hpo memory explain 12");
-  explain->add_option("trial", *number, "The trial's number")
+  explain->add_option("trial", *number, "Number of the trial")
       ->type_name("N")
       ->required()
       ->check(AtLeast(0));
@@ -133,7 +145,7 @@ void AddExplain(CLI::App& group, const OnChosen& on_chosen) {
 }
 
 void AddStatus(CLI::App& group, const OnChosen& on_chosen) {
-  CLI::App* const status = Add(group, "status", "Memory of this machine's cards and of its host",
+  CLI::App* const status = Add(group, "status", "Show the memory of this machine and of its GPUs",
                                "hpo memory status --output json");
   on_chosen(status, Plain(ShowMemoryStatus));
 }
@@ -142,21 +154,23 @@ void AddFit(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemoryFitOptions>();
   options->lengths = {128, 256, 384, 512};
   CLI::App* const fit =
-      Add(group, "fit", "The largest micro-batch for each length and card; needs no server",
+      Add(group, "fit",
+          "Show the largest micro-batch per sequence length and GPU size (needs no server)",
           "hpo memory fit --model bert-large-uncased --card 8GiB,16GiB,24GiB,80GiB");
-  fit->add_option("--model", options->model, "A model's name, or a config.json")
+  fit->add_option("--model", options->model, "Name of a model, or a config.json")
       ->required()
       ->type_name("NAME");
   fit->add_option("params", options->params,
                   "Other parameters, such as lora.rank=16 lora.base=nf4 memory.checkpoint_every=1")
       ->type_name("NAME=VALUE");
-  fit->add_option("--lengths", options->lengths, "Tokens per row")
+  fit->add_option("--lengths", options->lengths, "Sequence lengths, in tokens")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("N,...")
       ->check(Between(1, 1 << 20))
       ->capture_default_str();
-  fit->add_option("--grad-accum", options->grad_accum, "Micro-batches per effective batch")
+  fit->add_option("--grad-accum", options->grad_accum,
+                  "Number of micro-batches per effective batch")
       ->type_name("N")
       ->check(Between(1, 1 << 20))
       ->capture_default_str();
@@ -168,11 +182,13 @@ void AddFit(CLI::App& group, const OnChosen& on_chosen) {
 void AddSpace(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemorySpaceOptions>();
   CLI::App* const space =
-      Add(group, "space", "How much of a study's space fits each card, and what to cut",
+      Add(group, "space", "Show which part of a search space fits on each GPU, and what to remove",
           "hpo memory space criteria --card 8GiB,16GiB,24GiB");
   space
-      ->add_option("file", options->file,
-                   "A study file or the name of a preset; needs no server [--study of the server]")
+      ->add_option(
+          "file", options->file,
+          "Study file or name of a preset, which need no server [default: the study that --study "
+          "names]")
       ->type_name("STUDY.yaml");
   AddDevice(space, options->device, /*several=*/true);
   on_chosen(space,
@@ -181,11 +197,13 @@ void AddSpace(CLI::App& group, const OnChosen& on_chosen) {
 
 void AddPlan(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemoryPlanOptions>();
-  CLI::App* const plan =
-      Add(group, "plan", "The cheapest changes that make a configuration fit; needs no server",
-          "hpo memory plan model.name=bert-large-uncased train.batch_size=48 tok.max_length=480 "
-          "--card 24GiB");
-  plan->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE")->required();
+  CLI::App* const plan = Add(
+      group, "plan", "Find the cheapest changes that make a configuration fit (needs no server)",
+      "hpo memory plan model.name=bert-large-uncased train.batch_size=48 tok.max_length=480 "
+      "--card 24GiB");
+  plan->add_option("params", options->params, "Parameters of the configuration")
+      ->type_name("NAME=VALUE")
+      ->required();
   AddKernels(plan, options->kernels);
   AddDevice(plan, options->device, /*several=*/false);
   on_chosen(plan,
@@ -194,14 +212,14 @@ void AddPlan(CLI::App& group, const OnChosen& on_chosen) {
 
 void AddTable(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemoryTableOptions>();
-  CLI::App* const table =
-      Add(group, "table", "Memory of each configuration in a file; needs no server",
-          "hpo memory table examples/memory/criteria_24gb.csv --card 23.56GiB");
+  CLI::App* const table = Add(
+      group, "table", "Predict the memory of each configuration in a CSV file (needs no server)",
+      "hpo memory table examples/memory/criteria_24gb.csv --card 23.56GiB");
   table
       ->add_option(
           "file", options->file,
-          "CSV with a header of parameters (and note), then one configuration per line (- for "
-          "standard input)")
+          "CSV file with one configuration per line, and a header that names the parameters (- for "
+          "standard input); a column note is copied to the output")
       ->type_name("FILE")
       ->required();
   AddKernels(table, options->kernels);
@@ -213,15 +231,17 @@ void AddTable(CLI::App& group, const OnChosen& on_chosen) {
 void AddBudget(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemoryBudgetOptions>();
   CLI::App* const budget =
-      Add(group, "budget", "A run's memory by class, before and after a change; needs no server",
+      Add(group, "budget", "Compare the memory of two configurations by class (needs no server)",
           "hpo memory budget model.name=Qwen/Qwen2.5-7B-Instruct lora.rank=128 "
           "lora.targets=all-linear lora.base=bf16 \\\n    train.precision=bf16 "
           "memory.checkpoint_every=1 train.batch_size=2 train.grad_accum=8 tok.max_length=2048 \\\n"
           "    --compare train.batch_size=1 train.grad_accum=16 tok.max_length=1536 --card 24GiB");
-  budget->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE")->required();
+  budget->add_option("params", options->params, "Parameters of the configuration")
+      ->type_name("NAME=VALUE")
+      ->required();
   budget
       ->add_option("--compare", options->compare,
-                   "Parameters to change; shows the memory before and after")
+                   "Parameters to change; the command shows the memory before and after")
       ->type_name("NAME=VALUE");
   AddKernels(budget, options->kernels);
   AddDevice(budget, options->device, /*several=*/false);
@@ -233,32 +253,38 @@ void AddDataset(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemoryDatasetOptions>();
   options->device.cards = {"16GiB"};
   CLI::App* const dataset =
-      Add(group, "dataset", "Memory of a data file's batches, and what would save how much",
+      Add(group, "dataset", "Predict the memory of a data file's batches, and how to reduce it",
           "hpo memory dataset train.jsonl --passes 6 --batch-size 4 --card 16GiB");
   const auto count = [dataset](const std::string& name, int64_t& value, const std::string& help) {
     return dataset->add_option(name, value, help)->type_name("N")->check(Between(1, 1 << 20));
   };
-  dataset->add_option("file", options->file, "JSON lines or CSV")->type_name("FILE")->required();
+  dataset->add_option("file", options->file, "Data file: JSON lines or CSV")
+      ->type_name("FILE")
+      ->required();
   dataset
       ->add_option("--tokenizer", options->tokenizer,
-                   "Folder of the model whose tokens are counted [counts words]")
+                   "Folder of the model whose tokenizer counts the tokens [default: counts words]")
       ->type_name("MODEL_DIR");
   dataset
       ->add_option("--model", options->model,
-                   "Name or config.json [the tokenizer's, else bert-base-uncased]")
+                   "Name of the model, or a config.json [default: the model of --tokenizer, or "
+                   "bert-base-uncased]")
       ->type_name("NAME");
   dataset
       ->add_option("--items", options->items_key,
-                   "Member of a sample that lists its items [the first list of objects]")
+                   "Field of a sample that lists its items [default: the first list of objects]")
       ->type_name("KEY");
-  count("--batch-size", options->batch_size, "Samples of a batch")->capture_default_str();
-  count("--grad-accum", options->grad_accum, "Batches of an effective batch")
+  count("--batch-size", options->batch_size, "Number of samples per batch")->capture_default_str();
+  count("--grad-accum", options->grad_accum, "Number of batches per effective batch")
       ->capture_default_str();
-  count("--passes", options->passes, "Forward passes over a batch before its backward")
+  count("--passes", options->passes,
+        "Number of forward passes over a batch before its backward pass")
       ->capture_default_str();
-  count("--max-length", options->max_length, "Tokens of an input [the longest text's, else 128]");
+  count("--max-length", options->max_length,
+        "Number of tokens per input [default: that of the longest text, or 128]");
   count("--keep", options->keep_up_to,
-        "Try without larger samples [5 items, or the 99th percentile of the tokens]");
+        "Also show the memory without samples larger than this [default: 5 items, or the 99th "
+        "percentile of the tokens]");
   AddDevice(dataset, options->device, /*several=*/false);
   on_chosen(dataset,
             Verdict([options](Session& session) { return ShowMemoryDataset(session, *options); }));

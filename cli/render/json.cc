@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/render/wording.h"
+#include "common/base/utf8.h"
 #include "common/memory/need/estimate_fields.h"
 #include "common/study/status_fields.h"
 #include "common/study/trial_fields.h"
@@ -188,7 +190,20 @@ Json TrialJson(const TrialView& view) {
   return json;
 }
 
-void PrintJson(const Json& json, std::ostream& out) { out << json.dump(/*indent=*/2) << "\n"; }
+void PrintJson(const Json& json, std::ostream& out) {
+  const std::string text = json.dump(/*indent=*/2, ' ', false, Json::error_handler_t::replace);
+  // What steers a terminal beyond ASCII, which JSON leaves as it is, stands in texts alone.
+  for (absl::string_view rest = text; !rest.empty();) {
+    const Utf8Character character = FirstUtf8Character(rest);
+    if (character.code >= 0x7F && SteersTerminal(character.code)) {
+      out << "\\u" << absl::StrCat(absl::Hex(character.code, absl::kZeroPad4));
+    } else {
+      out.write(rest.data(), static_cast<std::streamsize>(character.size));
+    }
+    rest.remove_prefix(character.size);
+  }
+  out << "\n";
+}
 
 Json MemoryJson(const MemoryVerdict& verdict) {
   Json json = {{"fits", verdict.fits},

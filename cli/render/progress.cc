@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/render/color.h"
 #include "cli/render/terminal.h"
 #include "cli/render/wording.h"
 
@@ -87,8 +88,10 @@ std::string AwaitedLine(const StudyStatus& study, const std::vector<Trial>& runn
   return absl::StrJoin(lines, "; ");
 }
 
-std::string FinishedLine(const Trial& trial, const StudyStatus& study) {
-  std::string text = absl::StrCat("trial ", trial.id.number.value, " ", DescribeState(trial));
+std::string FinishedLine(const Trial& trial, const StudyStatus& study, bool colors) {
+  const std::string state = DescribeState(trial);
+  std::string text = absl::StrCat("trial ", trial.id.number.value, " ",
+                                  Colored(state, ColorOfState(state), colors));
   if (trial.demonstration) absl::StrAppend(&text, " (demonstration)");
   absl::StrAppend(&text, ": ", Printable(DescribeEnd(trial)));
   if (trial.started != absl::InfinitePast() && trial.ended != absl::InfinitePast()) {

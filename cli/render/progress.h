@@ -30,7 +30,7 @@ std::string AwaitedLine(const StudyStatus& study, const std::vector<Trial>& runn
                         absl::Time now);
 
 // What a finished trial is worth a line of a log: "trial 7 COMPLETED: macro_f1 0.7131 in 1m02s;
-// best is #4 with 0.7204".
-std::string FinishedLine(const Trial& trial, const StudyStatus& study);
+// best is #4 with 0.7204". `colors`: its state has its colour.
+std::string FinishedLine(const Trial& trial, const StudyStatus& study, bool colors = false);
 
 }  // namespace hpo

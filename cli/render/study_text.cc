@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cli/render/color.h"
 #include "cli/render/table.h"
 #include "cli/render/terminal.h"
 #include "cli/render/wording.h"
@@ -86,7 +87,7 @@ std::string PriorOf(const PriorStatus& prior) {
   return text;
 }
 
-std::string WorkerTable(const std::vector<WorkerStatus>& workers, int width) {
+std::string WorkerTable(const std::vector<WorkerStatus>& workers, int width, bool colors) {
   Table table({{"WORKER"}, {"DEVICE"}, {"CAPACITY", Align::kRight}, {"STATE"}});
   for (const WorkerStatus& worker : workers) {
     std::string state = worker.alive ? "idle" : "gone";
@@ -95,7 +96,7 @@ std::string WorkerTable(const std::vector<WorkerStatus>& workers, int width) {
     }
     table.AddRow({worker.name, worker.device, OrDash(worker.capacity), state});
   }
-  return table.Render(width);
+  return table.Render(width, colors);
 }
 
 // Of each worker that says something, below the table.
@@ -110,9 +111,9 @@ std::string NoticesOf(const std::vector<WorkerStatus>& workers) {
 
 }  // namespace
 
-std::string RenderStudyTable(const std::vector<StudyStatus>& studies, int width) {
+std::string RenderStudyTable(const std::vector<StudyStatus>& studies, int width, bool colors) {
   Table table({{"STUDY"},
-               {"STATE"},
+               {.title = "STATE", .color_of = ColorOfState},
                {"TRIALS", Align::kRight},
                {"COMPLETED", Align::kRight},
                {"PRUNED", Align::kRight},
@@ -127,7 +128,7 @@ std::string RenderStudyTable(const std::vector<StudyStatus>& studies, int width)
                   absl::StrCat(counts.failed), absl::StrCat(counts.oom_met),
                   absl::StrCat(counts.oom_predicted), DescribeBest(study)});
   }
-  return table.Render(width);
+  return table.Render(width, colors);
 }
 
 std::string BestLines(const StudyStatus& study) {
@@ -145,13 +146,14 @@ std::string BestLines(const StudyStatus& study) {
                       " more: hpo best --study ", Printable(study.spec.name), "\n");
 }
 
-std::string StudyText(const StudyStatus& study, int width) {
+std::string StudyText(const StudyStatus& study, int width, bool colors) {
   if (study.spec.objectives.empty() && !study.unreadable.empty()) {
     return absl::StrCat("study       ", Printable(study.spec.name), " (unreadable)\n",
                         "unreadable  ", Printable(study.unreadable), "\n");
   }
   std::string text = absl::StrCat(
-      "study       ", Printable(study.spec.name), " (", StateOf(study), ")\n", "objective   ",
+      "study       ", Colored(Printable(study.spec.name), Color::kBold, colors), " (",
+      Colored(StateOf(study), ColorOfState(StateOf(study)), colors), ")\n", "objective   ",
       Printable(ObjectivesOf(study)), "\n", "trials      ", DescribeProgress(study), ": ",
       CountsOf(study.counts), "\n", "memory      ", DescribeOoms(study.counts), "\n",
       BestLines(study), "time        ", TimeOf(study), "\n");
@@ -179,7 +181,8 @@ std::string StudyText(const StudyStatus& study, int width) {
     absl::StrAppend(&text, "proposed    ", Printable(study.last_proposal), "\n");
   }
   if (study.workers.empty()) return text;
-  return absl::StrCat(text, "\n", WorkerTable(study.workers, width), NoticesOf(study.workers));
+  return absl::StrCat(text, "\n", WorkerTable(study.workers, width, colors),
+                      NoticesOf(study.workers));
 }
 
 std::string FailureText(const StudyStatus& study) {
@@ -192,18 +195,21 @@ std::string FailureText(const StudyStatus& study) {
   return text;
 }
 
-std::string SpaceTable(const SearchSpace& space, int width) {
-  Table table({{"PARAMETER"}, {"VALUES"}, {"ONLY WHEN"}});
+std::string SpaceTable(const SearchSpace& space, int width, bool colors) {
+  Table table({{.title = "PARAMETER"},
+               {.title = "VALUES", .wraps = true},
+               {.title = "ONLY WHEN", .wraps = true}});
   for (const Parameter& parameter : space.parameters) {
     table.AddRow({parameter.name, FormatDomain(parameter.domain), ConditionsText(parameter.when)});
   }
-  if (space.narrowings.empty()) return table.Render(width);
-  Table narrowings({{"NARROWED"}, {"TO"}, {"WHEN"}});
+  if (space.narrowings.empty()) return table.Render(width, colors);
+  Table narrowings(
+      {{.title = "NARROWED"}, {.title = "TO", .wraps = true}, {.title = "WHEN", .wraps = true}});
   for (const Narrowing& narrowing : space.narrowings) {
     narrowings.AddRow(
         {narrowing.name, FormatDomain(narrowing.domain), ConditionsText(narrowing.when)});
   }
-  return absl::StrCat(table.Render(width), "\n", narrowings.Render(width));
+  return absl::StrCat(table.Render(width, colors), "\n", narrowings.Render(width, colors));
 }
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
 // What the commands print of studies for people. Pure. `width`: the terminal's columns, 0 for
-// unlimited.
+// unlimited; `colors`: whether it shows colours.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@
 namespace hpo {
 
 // One line a study.
-std::string RenderStudyTable(const std::vector<StudyStatus>& studies, int width);
+std::string RenderStudyTable(const std::vector<StudyStatus>& studies, int width,
+                             bool colors = false);
 
 // One study: progress, best, counts, memory, workers, and what it waits for.
-std::string StudyText(const StudyStatus& study, int width);
+std::string StudyText(const StudyStatus& study, int width, bool colors = false);
 
 // The best trial's value; of several objectives the front, a trial a line.
 std::string BestLines(const StudyStatus& study);
@@ -22,6 +23,6 @@ std::string BestLines(const StudyStatus& study);
 std::string FailureText(const StudyStatus& study);
 
 // The space, one line a parameter, then one a narrowing.
-std::string SpaceTable(const SearchSpace& space, int width);
+std::string SpaceTable(const SearchSpace& space, int width, bool colors = false);
 
 }  // namespace hpo

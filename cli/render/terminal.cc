@@ -7,27 +7,16 @@
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
+#include "common/base/utf8.h"
 
 namespace hpo {
 namespace {
 
-struct Character {
-  uint32_t code = 0;  // 0: not valid UTF-8
-  size_t size = 1;    // bytes
-};
-
-// The character that `text` begins with; text is not empty.
-Character FirstCharacter(absl::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) < 0x80) return {.code = byte(0), .size = 1};
-  const size_t size = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : byte(0) >= 0xC2 ? 2 : 0;
-  if (size == 0 || byte(0) > 0xF4 || text.size() < size) return {};
-  uint32_t code = byte(0) & (0xFF >> (size + 1));
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3F);
-  }
-  return {.code = code, .size = size};
+bool WantsColors() {
+  const char* const forbidden = std::getenv("NO_COLOR");
+  const char* const kind = std::getenv("TERM");
+  const bool is_dumb = kind == nullptr || absl::string_view(kind) == "dumb";
+  return (forbidden == nullptr || *forbidden == '\0') && !is_dumb;
 }
 
 bool Within(uint32_t code, uint32_t low, uint32_t high) { return low <= code && code <= high; }
@@ -44,15 +33,11 @@ int WidthOf(uint32_t code) {
   return wide ? 2 : 1;
 }
 
-bool IsControl(uint32_t code) {
-  return code < 0x20 || Within(code, 0x7F, 0x9F) || Within(code, 0x202A, 0x202E) ||
-         Within(code, 0x2066, 0x2069);
-}
-
 }  // namespace
 
 Terminal DetectTerminal(int descriptor) {
   Terminal terminal{.interactive = isatty(descriptor) == 1};
+  terminal.colors = terminal.interactive && WantsColors();
   int columns = 0;
   const char* wanted = std::getenv("COLUMNS");
   if (wanted != nullptr && absl::SimpleAtoi(wanted, &columns) && columns > 0) {
@@ -69,7 +54,7 @@ Terminal DetectTerminal(int descriptor) {
 int DisplayWidth(absl::string_view text) {
   int width = 0;
   while (!text.empty()) {
-    const Character character = FirstCharacter(text);
+    const Utf8Character character = FirstUtf8Character(text);
     width += WidthOf(character.code);
     text.remove_prefix(character.size);
   }
@@ -80,8 +65,8 @@ std::string Printable(absl::string_view text) {
   std::string safe;
   safe.reserve(text.size());
   while (!text.empty()) {
-    const Character character = FirstCharacter(text);
-    if (character.code == 0 || IsControl(character.code)) {
+    const Utf8Character character = FirstUtf8Character(text);
+    if (character.code == 0 || SteersTerminal(character.code)) {
       safe += '?';
     } else {
       safe.append(text.data(), character.size);
@@ -96,7 +81,7 @@ std::string FitTo(absl::string_view text, int columns) {
   std::string cut;
   int width = 0;
   while (!text.empty()) {
-    const Character character = FirstCharacter(text);
+    const Utf8Character character = FirstUtf8Character(text);
     width += WidthOf(character.code);
     if (width > columns - 1) break;
     cut.append(text.data(), character.size);

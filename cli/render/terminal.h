@@ -1,4 +1,4 @@
-// What standard output is. There are no colours, so NO_COLOR has nothing to switch off.
+// What standard output is, and text that is safe to show on it.
 #pragma once
 
 #include <string>
@@ -10,9 +10,11 @@ namespace hpo {
 struct Terminal {
   bool interactive = false;  // a line may be redrawn
   int columns = 0;           // 0: unlimited (a file or a pipe)
+  bool colors = false;       // ANSI colours may be used
 };
 
-// `COLUMNS` beats what the terminal says.
+// `COLUMNS` beats what the terminal says. There are no colours where NO_COLOR is set
+// (no-color.org), or where TERM is "dumb".
 Terminal DetectTerminal(int descriptor);
 
 // Columns that `text` (UTF-8) takes: 0 for combining marks, 2 for East Asian wide characters.

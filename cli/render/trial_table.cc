@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/render/color.h"
 #include "cli/render/table.h"
 #include "cli/render/terminal.h"
 #include "cli/render/wording.h"
 
 namespace hpo {
 namespace {
+
+constexpr char kStateTitle[] = "STATE";
 
 // A column's cells, and whether they are numbers.
 struct Cells {
@@ -78,7 +81,7 @@ bool IsSameInAll(const std::vector<Trial>& trials, const std::string& name) {
 // Why it did not complete, in a line: of a traceback the last, which names the error.
 std::string ReasonOf(const Trial& trial) {
   if (!trial.outcome || std::holds_alternative<Completed>(*trial.outcome)) return "";
-  return LastLine(DescribeEnd(trial));
+  return DescribeEnd(trial);
 }
 
 class TrialColumns {
@@ -86,7 +89,9 @@ class TrialColumns {
   explicit TrialColumns(const std::vector<Trial>& trials) : trials_(trials) {}
 
   void Add(const std::string& title, Cells cells) {
-    columns_.push_back({title, cells.align});
+    columns_.push_back({.title = title,
+                        .align = cells.align,
+                        .color_of = title == kStateTitle ? ColorOfState : nullptr});
     cells_.push_back(std::move(cells.text));
   }
 
@@ -124,7 +129,7 @@ TrialColumns OutcomeColumns(const std::vector<Trial>& trials, const StudyStatus&
   TrialColumns columns(trials);
   columns.Add("TRIAL", Align::kRight,
               [](const Trial& trial) { return absl::StrCat(trial.id.number.value); });
-  columns.Add("STATE", Align::kLeft, [](const Trial& trial) {
+  columns.Add(kStateTitle, Align::kLeft, [](const Trial& trial) {
     return absl::StrCat(DescribeState(trial), trial.demonstration ? " demonstration" : "");
   });
   columns.AddUnlessEmpty("FRONT", [&study](const Trial& trial) {
@@ -163,7 +168,8 @@ Table TableOf(const std::vector<Trial>& trials, const StudyStatus& study,
 
 }  // namespace
 
-std::string TrialTable(const std::vector<Trial>& trials, const StudyStatus& study, int width) {
+std::string TrialTable(const std::vector<Trial>& trials, const StudyStatus& study, int width,
+                       bool colors) {
   std::vector<std::string> varying;
   ParamMap same;
   for (const std::string& name : NamesIn(trials)) {
@@ -173,7 +179,7 @@ std::string TrialTable(const std::vector<Trial>& trials, const StudyStatus& stud
       varying.push_back(name);
     }
   }
-  const std::string table = TableOf(trials, study, varying, width).Render(width);
+  const std::string table = TableOf(trials, study, varying, width).Render(width, colors);
   return same.empty() ? table
                       : absl::StrCat(table, "in all: ", Printable(FormatParams(same)), "\n");
 }

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "cli/render/color.h"
 #include "cli/render/table.h"
 #include "cli/render/terminal.h"
 #include "cli/render/trial_table.h"
@@ -37,7 +38,8 @@ std::string PlansOf(const Attempt& attempt, const ParamMap& params) {
   return absl::StrCat(DescribePlan(attempt.plan), ", then ", DescribePlan(*attempt.final_plan));
 }
 
-std::string AttemptTable(const std::vector<Attempt>& attempts, const ParamMap& params, int width) {
+std::string AttemptTable(const std::vector<Attempt>& attempts, const ParamMap& params, int width,
+                         bool colors) {
   Table table({{"ATTEMPT", Align::kRight},
                {"STATE"},
                {"WORKER"},
@@ -55,11 +57,11 @@ std::string AttemptTable(const std::vector<Attempt>& attempts, const ParamMap& p
                   attempt.memory ? absl::StrCat(attempt.memory->num_ooms) : "-",
                   TakenText(attempt.started, attempt.ended), attempt.end_note});
   }
-  return table.Render(width);
+  return table.Render(width, colors);
 }
 
 // Empty where no attempt has told anything.
-std::string StageTable(const std::vector<Attempt>& attempts, int width) {
+std::string StageTable(const std::vector<Attempt>& attempts, int width, bool colors) {
   Table table({{"ATTEMPT", Align::kRight},
                {"MEMORY AT"},
                {"STEP", Align::kRight},
@@ -82,7 +84,7 @@ std::string StageTable(const std::vector<Attempt>& attempts, int width) {
       any = true;
     }
   }
-  return any ? absl::StrCat("\n", table.Render(width)) : "";
+  return any ? absl::StrCat("\n", table.Render(width, colors)) : "";
 }
 
 // What attempts left behind, or kept growing.
@@ -97,7 +99,7 @@ std::string LeakLines(const std::vector<Attempt>& attempts) {
   return text;
 }
 
-std::string MeasurementTable(const std::vector<Measurement>& measurements, int width) {
+std::string MeasurementTable(const std::vector<Measurement>& measurements, int width, bool colors) {
   Table table({{"STEP", Align::kRight}, {"EPOCH", Align::kRight}, {"METRICS"}});
   for (const Measurement& measurement : measurements) {
     std::string metrics;
@@ -106,7 +108,7 @@ std::string MeasurementTable(const std::vector<Measurement>& measurements, int w
     }
     table.AddRow({absl::StrCat(measurement.step), ShortNumber(measurement.epoch), metrics});
   }
-  return table.Render(width);
+  return table.Render(width, colors);
 }
 
 // Text of several lines, as a traceback is: each made printable on its own.
@@ -157,12 +159,14 @@ std::string ParamLines(const ParamMap& params) {
 }  // namespace
 
 std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>& constraints,
-                      int width) {
+                      int width, bool colors) {
   const Trial& trial = view.trial;
   std::string text =
       absl::StrCat("trial     ", Hash(trial.id.number), " of ", Printable(trial.id.study), ": ",
-                   DescribeState(trial), trial.demonstration ? ", a demonstration" : "", "\n");
-  if (trial.outcome) absl::StrAppend(&text, "outcome   ", WithLinesBelow(DescribeEnd(trial)));
+                   Colored(DescribeState(trial), ColorOfState(DescribeState(trial)), colors),
+                   trial.demonstration ? ", a demonstration" : "", "\n");
+  if (trial.outcome)
+    absl::StrAppend(&text, "outcome   ", WithLinesBelow(WholeOutcome(*trial.outcome)));
   if (trial.value) absl::StrAppend(&text, "value     ", ShortNumber(*trial.value), "\n");
   for (const MetricConstraint& constraint : constraints) {
     const std::string excess = DescribeExcess(trial, constraint);
@@ -189,24 +193,25 @@ std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>
                   LocalTime(trial.created), ", started ", LocalTime(trial.started), ", ended ",
                   LocalTime(trial.ended), "\n\nParameters\n", ParamLines(trial.params));
   if (!trial.attempts.empty()) {
-    absl::StrAppend(&text, "\n", AttemptTable(trial.attempts, trial.params, width),
-                    StageTable(trial.attempts, width), LeakLines(trial.attempts));
+    absl::StrAppend(&text, "\n", AttemptTable(trial.attempts, trial.params, width, colors),
+                    StageTable(trial.attempts, width, colors), LeakLines(trial.attempts));
   }
   if (!view.measurements.empty()) {
-    absl::StrAppend(&text, "\n", MeasurementTable(view.measurements, width));
+    absl::StrAppend(&text, "\n", MeasurementTable(view.measurements, width, colors));
   }
   if (!trial.outcome) return text;
   const OutOfMemory* oom = std::get_if<OutOfMemory>(&*trial.outcome);
   return oom == nullptr ? text : absl::StrCat(text, OomText(*oom, trial.params));
 }
 
-std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study, int width) {
+std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study, int width,
+                     bool colors) {
   const Trial& best = trials.front();
   const char* infeasible = "no trial keeps the constraints yet; nearest to it:\n";
   const std::string note = best.violation > 0.0 ? infeasible : "";
   const std::vector<Objective>& objectives = study.spec.objectives;
   if (trials.size() != 1 || objectives.size() > 1) {
-    return absl::StrCat(note, TrialTable(trials, study, width));
+    return absl::StrCat(note, TrialTable(trials, study, width, colors));
   }
   const std::string metric = objectives.empty() ? "value" : objectives.front().metric;
   std::string text =

@@ -1,5 +1,5 @@
 // What the commands print of single trials for people. Pure. `width`: the terminal's columns, 0 for
-// unlimited.
+// unlimited; `colors`: whether it shows colours.
 #pragma once
 
 #include <string>
@@ -14,9 +14,10 @@ namespace hpo {
 // predicted, used and allowed, each attempt and plan, and where it ran out of memory, what and
 // where.
 std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>& constraints,
-                      int width);
+                      int width, bool colors = false);
 
 // Best first, with parameters; says so where none is feasible.
-std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study, int width);
+std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study, int width,
+                     bool colors = false);
 
 }  // namespace hpo

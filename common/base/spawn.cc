@@ -113,4 +113,10 @@ absl::StatusOr<WatchedProcess> SpawnWatched(const SpawnRequest& request) {
       absl::StrCat("pidfd_open (Linux 5.3 or newer is needed): ", strerror(error)));
 }
 
+std::string SignalName(int signal) {
+  const char* name = sigabbrev_np(signal);
+  if (name == nullptr) return absl::StrCat("signal ", signal);
+  return absl::StrCat("SIG", name);
+}
+
 }  // namespace hpo

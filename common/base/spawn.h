@@ -1,5 +1,5 @@
 // Starts a program in a process group of its own, which a Ctrl-C at the terminal does not reach;
-// and what every start of one needs.
+// and what every start of one needs, and its end.
 #pragma once
 
 #include <sys/types.h>
@@ -49,5 +49,8 @@ struct WatchedProcess {
 //   see Spawn, and
 //   Unavailable  no descriptor can be had, or Linux is older than 5.3
 absl::StatusOr<WatchedProcess> SpawnWatched(const SpawnRequest& request);
+
+// "SIGSEGV"; "signal 64" for one without a name.
+std::string SignalName(int signal);
 
 }  // namespace hpo

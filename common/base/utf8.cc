@@ -1,7 +1,5 @@
 #include "common/base/utf8.h"
 
-#include <cstdint>
-
 namespace hpo {
 namespace {
 
@@ -51,6 +49,21 @@ size_t ValidUtf8Prefix(absl::string_view text) {
     valid += length;
   }
   return valid;
+}
+
+Utf8Character FirstUtf8Character(absl::string_view text) {
+  const size_t size = CharacterLength(text);
+  if (size == 0) return {};
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (size == 1) return {.code = byte(0), .size = 1};
+  uint32_t code = byte(0) & (0xFFU >> (size + 1));
+  for (size_t i = 1; i < size; ++i) code = code << 6 | (byte(i) & 0x3FU);
+  return {.code = code, .size = size};
+}
+
+bool SteersTerminal(uint32_t code) {
+  const auto within = [code](uint32_t low, uint32_t high) { return low <= code && code <= high; };
+  return code < 0x20 || within(0x7F, 0x9F) || within(0x202A, 0x202E) || within(0x2066, 0x2069);
 }
 
 }  // namespace hpo

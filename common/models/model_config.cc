@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
+#include "common/models/model_modules.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -279,10 +280,31 @@ void LeaveOutTheUsual(ModelShape& shape) {
   if (shape.head_size * shape.num_heads == shape.hidden_size) shape.head_size = 0;
 }
 
+// Names the family by the architecture that the file says ("BertForMaskedLM"), where it is known.
+absl::Status MissingModelType(const nlohmann::json& json) {
+  const auto architectures = json.find("architectures");
+  const bool said = architectures != json.end() && architectures->is_array() &&
+                    !architectures->empty() && architectures->front().is_string();
+  const std::string architecture = said ? architectures->front().get<std::string>() : "";
+  const std::string family = ModelTypeOf(architecture);
+  const std::string cure = family.empty()
+                               ? R"(add the one of its family, such as "model_type": "bert")"
+                               : absl::StrCat("its architecture is ", architecture,
+                                              R"(: add "model_type": ")", family, R"(")");
+  return absl::InvalidArgumentError(
+      absl::StrCat("model_type: expected the name of the model's family, got none; ", cure));
+}
+
 absl::StatusOr<ModelShape> ShapeFromConfig(absl::string_view text) {
-  HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text));
+  const absl::StatusOr<nlohmann::json> parsed = ParseJson(text);
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(parsed.status().message(), "; correct the file, or download it again"));
+  }
+  const nlohmann::json& json = *parsed;
   JsonReader reader(json, "");
   ModelShape shape;
+  if (json.is_object() && !reader.Has("model_type")) return MissingModelType(json);
   reader.Required("model_type", shape.family);
   HPO_RETURN_IF_ERROR(reader.status());
   const std::optional<ModelFamily> family = ModelFamilyOf(shape.family);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
@@ -77,6 +78,20 @@ constexpr EncoderLayerModules kDistilBertLayer = {.query = "attention.q_lin",
                                                   .output_norm = "output_layer_norm",
                                                   .attention_dropout = false};
 
+// model_type, and what the names of its classes begin with.
+constexpr std::pair<absl::string_view, absl::string_view> kClasses[] = {
+    {"bert", "Bert"},
+    {"roberta", "Roberta"},
+    {"xlm-roberta", "XLMRoberta"},
+    {"camembert", "Camembert"},
+    {"deberta-v2", "DebertaV2"},
+    {"distilbert", "DistilBert"},
+    {"electra", "Electra"},
+    {"gpt2", "GPT2"},
+    {"llama", "Llama"},
+    {"qwen2", "Qwen2"},
+};
+
 }  // namespace
 
 const ModelModules& ModulesOf(ModelFamily family) {
@@ -113,23 +128,20 @@ double HeadDropoutOf(const ModelShape& shape) {
 
 std::string ArchitectureName(absl::string_view model_type, absl::string_view task) {
   if (model_type == "gpt2" && task == "ForCausalLM") return "GPT2LMHeadModel";
-  static constexpr std::pair<absl::string_view, absl::string_view> kClasses[] = {
-      {"bert", "Bert"},
-      {"roberta", "Roberta"},
-      {"xlm-roberta", "XLMRoberta"},
-      {"camembert", "Camembert"},
-      {"deberta-v2", "DebertaV2"},
-      {"distilbert", "DistilBert"},
-      {"electra", "Electra"},
-      {"gpt2", "GPT2"},
-      {"llama", "Llama"},
-      {"qwen2", "Qwen2"},
-  };
   for (const auto& [type, name] : kClasses) {
     if (type == model_type) return absl::StrCat(name, task);
   }
   HPO_CHECK(false);
   return "";
+}
+
+std::string ModelTypeOf(absl::string_view architecture) {
+  std::pair<absl::string_view, absl::string_view> found;
+  for (const auto& known : kClasses) {
+    const bool longer = known.second.size() > found.second.size();
+    if (longer && absl::StartsWith(architecture, known.second)) found = known;
+  }
+  return std::string(found.first);
 }
 
 }  // namespace hpo

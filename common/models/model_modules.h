@@ -53,4 +53,7 @@ double HeadDropoutOf(const ModelShape& shape);
 // "ForSequenceClassification". The family is a known one (ModelFamilyOf).
 std::string ArchitectureName(absl::string_view model_type, absl::string_view task);
 
+// The model_type of such a class: "bert" of "BertForMaskedLM". Empty: it is not known.
+std::string ModelTypeOf(absl::string_view architecture);
+
 }  // namespace hpo

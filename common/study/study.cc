@@ -69,10 +69,10 @@ absl::Status CheckCommand(const TrainerSpec& trainer) {
 absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) {
   if (trainer.task.empty()) return Unexpected("trainer.task", "a name", "nothing");
   if (ParseTaskKind(trainer.task).has_value()) {
-    if (trainer.train.empty()) return Unexpected("trainer.train", "a file name", "nothing");
-    if (trainer.validation.empty()) {
-      return Unexpected("trainer.validation", "a file name", "nothing");
-    }
+    constexpr const char* kFile =
+        "a file name, or trainer: {task: custom} for a program of your own";
+    if (trainer.train.empty()) return Unexpected("trainer.train", kFile, "nothing");
+    if (trainer.validation.empty()) return Unexpected("trainer.validation", kFile, "nothing");
   }
   if (trainer.model_init != "pretrained" && trainer.model_init != "random") {
     return Unexpected("trainer.init", "pretrained or random",

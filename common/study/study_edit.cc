@@ -167,9 +167,12 @@ absl::Status CheckSame(const StudySpec& merged, const StudySpec& file, absl::str
 
 absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const StudySpec& file) {
   StudySpec merged = Merged(stored, file);
-  HPO_RETURN_IF_ERROR(CheckSame(merged, file,
-                                "a study that has begun takes only budget, trainer.command and "
-                                "added choices; for ranges: hpo study edit"));
+  HPO_RETURN_IF_ERROR(CheckSame(
+      merged, file,
+      absl::StrCat(
+          "a study that has begun takes only budget, trainer.command and added choices; for "
+          "ranges: hpo study edit ",
+          stored.name, " FILE")));
   return merged;
 }
 

@@ -46,11 +46,12 @@ void VisitFields(Is<MetricConstraint> auto& constraint, auto visit) {
 }
 
 void VisitFields(Is<TrainerSpec> auto& trainer, auto visit) {
-  visit({"command", kAlways, "",
-         "a program of your own, for workers with `--allow-commands` and for `hpo run`: `[python, "
-         "train.py, --lr, \"{train.lr}\"]` ([workers.md](workers.md#programs-of-your-own)); the "
-         "`task` is then `custom`"},
-        trainer.command);
+  visit(
+      {"command", kAlways, "",
+       "a program of your own, for workers with `--allow-commands` and for `hpo run`: `[python, "
+       "train.py, --lr, \"{train.lr}\"]`, or one text for `/bin/sh` ([programs.md](programs.md)); "
+       "the `task` is then `custom`"},
+      trainer.command);
   visit({"workdir", kAlways, "", "where it runs", "the worker's folder"}, trainer.workdir);
   visit({"task", kRequired, "",
          "also `text-regression`, `language-modeling`, `multi-query`, `multi-query-spans`; any "

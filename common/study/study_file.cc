@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -75,6 +76,15 @@ absl::StatusOr<ParamMap> ReadDefaults(const YamlValue& value) {
   return defaults;
 }
 
+// A list of words, or one text for /bin/sh, whose words TextOf knows
+// (common/command_line/shell_word.h).
+absl::StatusOr<std::vector<std::string>> ReadCommand(const YamlValue& value) {
+  if (!value.node.IsScalar()) return ReadStrings(value);
+  HPO_ASSIGN_OR_RETURN(const std::string text, ReadString(value));
+  if (absl::StripAsciiWhitespace(text).empty()) return value.Error("expected a command, got none");
+  return std::vector<std::string>{"/bin/sh", "-c", text};
+}
+
 absl::StatusOr<TrainerSpec> ReadTrainer(const YamlValue& value) {
   HPO_ASSIGN_OR_RETURN(TrainerSpec trainer, ReadSpec<TrainerSpec>(value));
   // What the program trains it knows itself.
@@ -111,7 +121,7 @@ void ReadMember(YamlMap& map, const Field& field, std::string& out) {
   map.Read(field.key, out, ReadString);
 }
 void ReadMember(YamlMap& map, const Field& field, std::vector<std::string>& out) {
-  map.Read(field.key, out, ReadStrings);
+  map.Read(field.key, out, absl::string_view(field.key) == "command" ? ReadCommand : ReadStrings);
 }
 void ReadMember(YamlMap& map, const Field& field, std::optional<double>& out) {
   map.Read(field.key, out, ReadDouble);
@@ -212,6 +222,11 @@ absl::StatusOr<StudySpec> ReadStudy(const YamlValue& root) {
   return spec;
 }
 
+bool NamesTask(const YamlValue& root) {
+  const YAML::Node trainer = root.node["trainer"];
+  return trainer.IsDefined() && trainer.IsMap() && trainer["task"].IsDefined();
+}
+
 void AddKnownFacts(StudySpec& spec) {
   const Parameter* models = spec.space.Find(kModelNameParameter);
   if (models == nullptr) return;
@@ -260,6 +275,7 @@ absl::StatusOr<StudySpec> ParseStudyFile(absl::string_view yaml, absl::string_vi
                                          const StudyOverrides& overrides) {
   HPO_ASSIGN_OR_RETURN(YamlDocument document, YamlDocument::Parse(yaml, origin));
   HPO_ASSIGN_OR_RETURN(StudySpec spec, ReadStudy(document.root()));
+  if (overrides.task && !NamesTask(document.root())) spec.trainer.task = *overrides.task;
   const absl::Status applied = ApplyOverrides(overrides, spec);
   if (!applied.ok()) return Annotate(applied, origin);
   HPO_RETURN_IF_ERROR(document.AtPath(ValidateStudy(spec)));

@@ -24,6 +24,8 @@ struct StudyOverrides {
   std::optional<std::string> validation;
   std::optional<uint64_t> seed;
   std::optional<std::string> name;  // of the study; by flag alone
+  // Of a study whose file names none; by flag alone. ParseStudyFile applies it.
+  std::optional<std::string> task;
 };
 
 // The overrides that the environment states.

@@ -138,7 +138,7 @@ ParamValue CodedSpace::ValueOf(size_t parameter, double code) const {
     return integers->low + static_cast<int64_t>(code) * integers->step;
   }
   const FloatDomain& real = std::get<FloatDomain>(domain);
-  if (real.step.has_value()) return real.low + code * *real.step;
+  if (real.step.has_value()) return std::min(real.low + code * *real.step, real.high);
   return coded_[parameter].scale->ValueAt(code);
 }
 

@@ -23,10 +23,15 @@ double LastIndex(const FloatDomain& domain) {
   return std::floor((domain.high - domain.low) / *domain.step + kGridTolerance);
 }
 
+double GridValue(const FloatDomain& domain, double index) {
+  // The last of 0.1, 0.2, ... may be more than the high end by a rounding.
+  return std::min(domain.low + index * *domain.step, domain.high);
+}
+
 ParamValue Nearest(const FloatDomain& domain, double value) {
   if (!domain.step.has_value()) return std::clamp(value, domain.low, domain.high);
   const double index = std::round((value - domain.low) / *domain.step);
-  return domain.low + std::clamp(index, 0.0, LastIndex(domain)) * *domain.step;
+  return GridValue(domain, std::clamp(index, 0.0, LastIndex(domain)));
 }
 
 ParamValue Nearest(const IntDomain& domain, double value) {
@@ -45,7 +50,7 @@ ParamValue Draw(const FloatDomain& domain, Rng& rng) {
   if (domain.step.has_value()) {
     const double index =
         static_cast<double>(rng.Below(static_cast<uint64_t>(LastIndex(domain)) + 1));
-    return domain.low + index * *domain.step;
+    return GridValue(domain, index);
   }
   return Nearest(domain, NumericScale(domain).ValueAt(rng.Uniform()));
 }
@@ -70,7 +75,7 @@ ParamValue AtPart(const CategoricalDomain& domain, double part) {
 ParamValue AtPart(const FloatDomain& domain, double part) {
   if (!domain.step.has_value()) return Nearest(domain, NumericScale(domain).ValueAt(part));
   const uint64_t count = static_cast<uint64_t>(LastIndex(domain)) + 1;
-  return domain.low + static_cast<double>(PartIndex(part, count)) * *domain.step;
+  return GridValue(domain, static_cast<double>(PartIndex(part, count)));
 }
 
 ParamValue AtPart(const IntDomain& domain, double part) {
@@ -136,7 +141,7 @@ Interval NumericScale::Covering(double low, double high) const {
 }
 
 double LastValue(const FloatDomain& domain) {
-  return domain.step.has_value() ? domain.low + LastIndex(domain) * *domain.step : domain.high;
+  return domain.step.has_value() ? GridValue(domain, LastIndex(domain)) : domain.high;
 }
 
 int64_t LastValue(const IntDomain& domain) {

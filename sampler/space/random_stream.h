@@ -9,7 +9,12 @@
 
 namespace hpo {
 
-enum class StreamPurpose : uint64_t { kRandomConfiguration = 0, kCandidates = 1, kWithinCell = 2 };
+enum class StreamPurpose : uint64_t {
+  kRandomConfiguration = 0,
+  kCandidates = 1,
+  kWithinCell = 2,
+  kUntried = 3,
+};
 
 // Trial numbers below 2^61.
 inline Rng StreamFor(uint64_t seed, TrialNumber number, StreamPurpose purpose) {

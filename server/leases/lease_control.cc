@@ -16,7 +16,11 @@ namespace hpo {
 namespace {
 
 // How many different workers were lost while running the trial, the holder of `lease` included.
-absl::StatusOr<int64_t> CountWorkersKilled(const AttemptStore& stored, const HeldLease& lease) {
+// One whose process alone has ended is no other worker than the next process on its machine, that
+// of a search that was killed and started again.
+absl::StatusOr<int64_t> CountWorkersKilled(const AttemptStore& stored, const HeldLease& lease,
+                                           LeaseLoss why) {
+  if (why == LeaseLoss::kProcessEnded) return 1;
   HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, stored.LoadAttempts(lease.trial));
   std::set<std::string> killed = {lease.worker};
   for (const AttemptRecord& earlier : attempts) {
@@ -52,7 +56,7 @@ absl::StatusOr<AttemptEnding> EndingOfLost(const AttemptStore& stored, const Hel
     return AttemptEnding{AttemptState::kReleased,
                          Verdict{.counts = retries, .note = std::string(Cause(why))}};
   }
-  HPO_ASSIGN_OR_RETURN(const int64_t killed, CountWorkersKilled(stored, lease));
+  HPO_ASSIGN_OR_RETURN(const int64_t killed, CountWorkersKilled(stored, lease, why));
   Verdict verdict = AfterWorkerLoss(retries, killed);
   verdict.note = absl::StrCat(Cause(why), ": ", verdict.note);
   return AttemptEnding{AttemptState::kLost, verdict};

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 #include "server/storage/row_codec.h"
@@ -119,21 +120,52 @@ absl::StatusOr<std::vector<AttemptRecord>> AttemptStore::LoadLeases() const {
 absl::StatusOr<std::vector<Measurement>> AttemptStore::InsertMeasurements(
     TrialNumber trial, AttemptNumber attempt, std::vector<Measurement> measurements) {
   std::vector<Measurement> stored;
+  int64_t num_steps = 0;
   for (Measurement& measurement : measurements) {
     HPO_RETURN_IF_ERROR(
         database_.Prepare("INSERT OR IGNORE INTO measurement VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
             .Bind(study_id_, trial.value, attempt.value, measurement.step, measurement.epoch,
                   JsonText(MetricsToJson(measurement.metrics)))
             .Run());
-    if (database_.NumChanged() > 0) stored.push_back(std::move(measurement));
+    const bool is_new = database_.NumChanged() > 0;
+    num_steps += is_new ? 1 : 0;
+    if (!is_new) {
+      HPO_ASSIGN_OR_RETURN(const bool has_more, AddMetrics(trial, attempt, measurement));
+      if (!has_more) continue;
+    }
+    stored.push_back(std::move(measurement));
   }
-  if (stored.empty()) return stored;
+  if (num_steps == 0) return stored;
   HPO_RETURN_IF_ERROR(database_
                           .Prepare("UPDATE attempt SET measured = measured + ?4 WHERE study_id = "
                                    "?1 AND number = ?2 AND attempt = ?3")
-                          .Bind(study_id_, trial.value, attempt.value, std::ssize(stored))
+                          .Bind(study_id_, trial.value, attempt.value, num_steps)
                           .Run());
   return stored;
+}
+
+absl::StatusOr<bool> AttemptStore::AddMetrics(TrialNumber trial, AttemptNumber attempt,
+                                              Measurement& measurement) {
+  constexpr absl::string_view kOne =
+      " WHERE study_id = ?1 AND number = ?2 AND attempt = ?3 AND step = ?4";
+  Measurement stored{.step = measurement.step};
+  {
+    Statement row = database_.Prepare(absl::StrCat("SELECT epoch, metrics FROM measurement", kOne));
+    row.Bind(study_id_, trial.value, attempt.value, measurement.step);
+    HPO_RETURN_IF_ERROR(row.Next().status());
+    stored.epoch = row.Real(0);
+    HPO_ASSIGN_OR_RETURN(stored.metrics, FromText<Metrics>(row.Text(1), "metrics"));
+  }
+  const size_t before = stored.metrics.size();
+  stored.metrics.insert(measurement.metrics.begin(), measurement.metrics.end());
+  if (stored.metrics.size() == before || std::ssize(stored.metrics) > kMetricLimit.most)
+    return false;
+  HPO_RETURN_IF_ERROR(database_.Prepare(absl::StrCat("UPDATE measurement SET metrics = ?5", kOne))
+                          .Bind(study_id_, trial.value, attempt.value, stored.step,
+                                JsonText(MetricsToJson(stored.metrics)))
+                          .Run());
+  measurement = std::move(stored);
+  return true;
 }
 
 absl::StatusOr<std::vector<Measurement>> AttemptStore::LoadMeasurements(

@@ -32,7 +32,8 @@ class AttemptStore {
   // Of every attempt that holds a lease.
   absl::StatusOr<std::vector<AttemptRecord>> LoadLeases() const;
 
-  // Keeps what is there: a re-sent (attempt, step) is ignored. Returns the new ones.
+  // Keeps what is there: a re-sent (attempt, step) only adds the metrics that it lacks. Returns the
+  // new ones, and those that have more metrics now, with all of them.
   absl::StatusOr<std::vector<Measurement>> InsertMeasurements(
       TrialNumber trial, AttemptNumber attempt, std::vector<Measurement> measurements);
   // By step.
@@ -51,6 +52,11 @@ class AttemptStore {
                                                               AttemptNumber attempt) const;
 
  private:
+  // Gives the stored measurement of the same step the metrics that it lacks, and `measurement` all
+  // of them; false: it lacks none, or would have more than one may have.
+  absl::StatusOr<bool> AddMetrics(TrialNumber trial, AttemptNumber attempt,
+                                  Measurement& measurement);
+
   Database& database_;
   const int64_t study_id_;
   const std::string study_;

@@ -17,14 +17,14 @@ absl::StatusOr<int64_t> ReadPragma(Database& database, absl::string_view name) {
   return row ? pragma.Int(0) : 0;
 }
 
-absl::Status CheckOwner(Database& database, int64_t version) {
+absl::Status CheckOwner(Database& database, int64_t version, const std::string& name) {
   HPO_ASSIGN_OR_RETURN(const int64_t application, ReadPragma(database, "application_id"));
   if (application == kApplicationId) return absl::OkStatus();
   Statement tables = database.Prepare("SELECT COUNT(*) FROM sqlite_master");
   HPO_RETURN_IF_ERROR(tables.Next().status());
   if (version == 0 && tables.Int(0) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("database ", database.path(),
+      absl::StrCat("database ", name,
                    ": expected a database of hpo-server, got another program's; give --db a "
                    "different file"));
 }
@@ -51,20 +51,21 @@ absl::Status Apply(Database& database, const Migration& migration) {
 
 }  // namespace
 
-absl::Status CheckVersion(Database& database, std::span<const Migration> migrations) {
+absl::StatusOr<int64_t> CheckVersion(Database& database, std::span<const Migration> migrations,
+                                     const std::string& name) {
   HPO_ASSIGN_OR_RETURN(const int64_t version, ReadPragma(database, "user_version"));
   const int64_t ours = migrations.empty() ? 0 : migrations.back().version;
   if (version > ours) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "database ", database.path(), " has version ", version, ", this hpo-server knows up to ",
-        ours, "; run a newer hpo-server or give --db a different file"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("database ", name, " has version ", version, ", this hpo-server knows up to ",
+                     ours, "; run a newer hpo-server or give --db a different file"));
   }
-  return CheckOwner(database, version);
+  HPO_RETURN_IF_ERROR(CheckOwner(database, version, name));
+  return version;
 }
 
 absl::Status Migrate(Database& database, std::span<const Migration> migrations) {
-  HPO_RETURN_IF_ERROR(CheckVersion(database, migrations));
-  HPO_ASSIGN_OR_RETURN(const int64_t version, ReadPragma(database, "user_version"));
+  HPO_ASSIGN_OR_RETURN(const int64_t version, CheckVersion(database, migrations, database.path()));
   const int64_t ours = migrations.empty() ? 0 : migrations.back().version;
   if (version > 0 && version < ours) HPO_RETURN_IF_ERROR(BackUp(database, version));
   for (const Migration& migration : migrations) {

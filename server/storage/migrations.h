@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/storage/database.h"
 
@@ -21,8 +23,10 @@ struct Migration {
 // Versions 1, 2, ... without a gap.
 std::span<const Migration> EmbeddedMigrations();
 
+// The database's version: 0 where it is empty. `name`: what errors call it.
 //   FailedPrecondition  the database is of a newer version, or another program's
-absl::Status CheckVersion(Database& database, std::span<const Migration> migrations);
+absl::StatusOr<int64_t> CheckVersion(Database& database, std::span<const Migration> migrations,
+                                     const std::string& name);
 
 // Brings `database` to the last version, each step in its own transaction. A database that holds
 // data is copied to "<file>.v<version>.bak" first.

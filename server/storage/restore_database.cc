@@ -28,7 +28,7 @@ constexpr int kOwnerOnly = 0600;
 absl::Status CheckBackup(const std::string& backup) {
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<Database> database,
                        Database::Open(backup, Database::Access::kReadOnly));
-  HPO_RETURN_IF_ERROR(CheckVersion(*database, EmbeddedMigrations()));
+  HPO_RETURN_IF_ERROR(CheckVersion(*database, EmbeddedMigrations(), backup).status());
   const std::vector<std::string> damage = FindDamage(*database);
   if (damage.empty()) return absl::OkStatus();
   return absl::DataLossError(

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/studies/study_end.h"
 #include "server/workers/lease.h"
 #include "server/workers/worker_registry.h"
 
@@ -76,7 +77,10 @@ std::string DescribeHeld(const SchedulerState& state, const StudyRuntime& study,
     running.push_back(absl::StrCat("trial #", lease.trial.value, " on ",
                                    lease.worker == asker ? "this worker" : lease.worker));
   }
-  std::string text = "the rest of its budget is handed out, and this worker takes what comes back";
+  std::string text = WhyEnding(study.standing());
+  if (text.empty()) {
+    text = "the rest of its budget is handed out, and this worker takes what comes back";
+  }
   if (!running.empty()) absl::StrAppend(&text, "; running: ", FirstFew(running, ", "));
   const std::vector<std::string> silent = SilentTrials(state, study);
   if (!silent.empty()) absl::StrAppend(&text, "; ", FirstFew(silent, "; "));

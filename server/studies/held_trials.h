@@ -16,8 +16,9 @@ namespace hpo {
 std::vector<std::string> SilentTrials(const SchedulerState& state, const StudyRuntime& study,
                                       absl::Duration step = absl::Seconds(1));
 
-// Why `asker`, a worker's name, gets nothing of a study whose whole budget is handed out: which of
-// its trials run, and where; those that are silent as above. Of many the first few.
+// Why `asker`, a worker's name, gets nothing of a study whose whole budget is handed out or that
+// ends (WhyEnding): which of its trials run, and where; those that are silent as above. Of many the
+// first few.
 std::string DescribeHeld(const SchedulerState& state, const StudyRuntime& study,
                          const std::string& asker);
 

@@ -46,14 +46,25 @@ std::vector<WorkerStatus> WorkersOf(const SchedulerState& state, const StudyRunt
   return statuses;
 }
 
+// Why nothing can be stored now; empty: it can. The same from one failed write to the next: it is a
+// line in logs and watches whenever it changes.
+std::string StorageTrouble(const Store& store) {
+  const std::string trouble = store.trouble();
+  if (trouble.empty()) return "";
+  return absl::StrCat("the server cannot use its database, and tries again: ",
+                      trouble.substr(0, trouble.find(" (code ")));
+}
+
 // Why those of `workers` that are idle get nothing; why nothing runs, or the study ended.
 std::string WaitingFor(const SchedulerState& state, const StudyRuntime& study,
                        const StudyStanding& standing, const std::vector<WorkerStatus>& workers) {
   if (std::string why = WhyHeld(study.name(), standing); !why.empty()) return why;
   if (standing.finished) return standing.termination;
+  if (std::string trouble = StorageTrouble(*state.store); !trouble.empty()) return trouble;
   const auto num_alive = std::count_if(workers.begin(), workers.end(),
                                        [](const WorkerStatus& worker) { return worker.alive; });
   std::vector<std::string> idle;
+  if (std::string why = WhyEnding(standing); !why.empty()) idle.push_back(std::move(why));
   for (const WorkerStatus& worker : workers) {
     const std::string obstacle =
         worker.alive && !worker.trial ? study.obstacles.Of(worker.name) : "";

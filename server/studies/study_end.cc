@@ -12,6 +12,13 @@ std::string WhyHeld(const std::string& study, const StudyStanding& standing) {
   return "";
 }
 
+std::string WhyEnding(const StudyStanding& standing) {
+  if (standing.finished || standing.hands_out) return "";
+  return absl::StrCat("ends when the trials that run have ended: ",
+                      standing.target_reached.empty() ? "the study's wall clock is used up"
+                                                      : standing.target_reached);
+}
+
 FinishedStudy EndOf(const StudyRuntime& study) {
   const StudyStanding standing = study.standing();
   FinishedStudy end{.study = study.name(),

@@ -12,6 +12,10 @@ namespace hpo {
 // nothing of this kind.
 std::string WhyHeld(const std::string& study, const StudyStanding& standing);
 
+// Why no further trial begins while some still run, of a study that WhyHeld says nothing of; empty:
+// one may, or how many trials the budget has is all the reason.
+std::string WhyEnding(const StudyStanding& standing);
+
 // Of one that is finished.
 FinishedStudy EndOf(const StudyRuntime& study);
 

@@ -39,7 +39,8 @@ absl::StatusOr<StudyRuntime*> StudyRegistry::Find(const std::string& name) const
   return absl::NotFoundError(
       absl::StrCat("study '", name, "': expected ",
                    names.empty() ? "a study, but there is none"
-                                 : absl::StrCat("one of ", absl::StrJoin(names, ", "))));
+                                 : absl::StrCat("one of ", absl::StrJoin(names, ", "),
+                                                name.empty() ? "; name it: --study NAME" : "")));
 }
 
 int64_t StudyRegistry::version() const {

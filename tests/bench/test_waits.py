@@ -44,6 +44,7 @@ class Judged(unittest.TestCase):
     def test_silence_begins_with_the_search(self):
         search = Search(["sh", "-c", f"echo first; echo '{watch.BEGINS}'; echo second; echo third"], "/", {})
         self.assertEqual(search.wait(30), 0)
+        search.end()
         search.begin = 0.0
         search.lines = [(20.0 + after, text) for after, (_, text) in zip((0, 20, 21, 24), search.lines)]
         self.assertEqual(search.longest_silence(45.0), (3.0, "second"))

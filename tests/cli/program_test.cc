@@ -429,7 +429,8 @@ TEST_F(ProgramTest, AServerThatIsAwayIsOneLineAndStatusFive) {
   for (const char* command : {"status", "best", "watch"}) {
     ExpectFails({command, "--server", address}, 5,
                 "cannot reach hpo-server at " + address +
-                    ": is it running? to start one: hpo-server --study criteria");
+                    ": is it running? to start one: hpo-server --study criteria --listen " +
+                    address);
   }
 }
 

@@ -6,7 +6,7 @@ import re
 import sys
 import unittest
 
-from harness import SOURCE, Deployment
+from harness import BIN, SOURCE, Deployment
 
 if HAS_PACKAGE := all(map(importlib.util.find_spec, ("hpo", "grpc"))):
     import hpo
@@ -100,6 +100,14 @@ class Programs(Deployment):
             with self.subTest(name):
                 self.assertEqual(trial["state"], "COMPLETED", trial["outcome"].get("message"))
                 self.assertEqual(trial["outcome"]["metrics"]["eval_loss"], 0.3)
+
+    def test_a_space_that_is_used_up_ends_hpo_run(self):
+        (self.folder / "toy.yaml").write_text(STUDY % ("loss", 30, "random, seed: 1", "none") + "  x: {int: [1, 5]}\n")
+        run = self.start("run", BIN / "hpo", "run", "toy.yaml", "--dir", self.folder / "run", "--device", "cpu",
+                         "--trainer", 'echo "{\'loss\': {x}}"')
+        self.assertEqual(run.wait(), 0, run.output())
+        self.assertIn("every configuration of the space has been tried", run.output())
+        self.assertIn("5 of 30 trials", run.output())
 
     def test_a_program_is_pruned_by_its_epochs(self):
         program = """\
@@ -219,6 +227,30 @@ class Functions(Deployment):
             trial.report(2.0, 0.4)  # a whole number
             self.assertEqual(study.tell(trial, 0.4), "completed")
 
+    def test_no_configuration_is_tried_twice_and_a_space_that_is_used_up_ends_the_study(self):
+        space = {"n_estimators": hpo.int(20, 21), "max_depth": hpo.int(2, 3)}
+        for sampler in ("auto", "random", "tpe", "gp", "qmc", "cma-es"):
+            with self.subTest(sampler), hpo.Study(sampler, space, trials=10, sampler=sampler,
+                                                  storage=self.folder / "storage") as study:
+                asked = [study.ask(timeout=10) for _ in range(3)]  # three run at once
+                study.tell(asked[1], 1.0)
+                asked.append(study.ask(timeout=10))
+                self.assertEqual(len({(trial["n_estimators"], trial["max_depth"]) for trial in asked}), 4)
+                for trial in (asked[0], asked[2], asked[3]):
+                    study.tell(trial, 2.0)
+                with self.assertWarnsRegex(hpo.EndedEarly, "every configuration of the space has been tried"):
+                    self.assertIsNone(study.ask(timeout=10))
+                self.assertTrue(study.finished)
+                self.assertIn("hpo study edit", study.waiting_for)
+
+    def test_a_search_of_a_space_that_is_used_up_says_so(self):
+        self.space = {"n": hpo.int(1, 3), "kind": ["a", "b"]}
+        with self.assertWarnsRegex(hpo.EndedEarly, "every configuration of the space has been tried"):
+            best = self.search(lambda trial: trial["n"], trials=20, parallel=2)
+        self.assertEqual(best.value, 1)
+        tried = [tuple(sorted(trial.params.items())) for trial in self.kept()]
+        self.assertEqual((len(tried), len(set(tried))), (6, 6))
+
     @unittest.skipUnless(NUMPY, "needs numpy")
     def test_spaces_of_numpy_and_ranges_are_of_whole_numbers(self):
         import numpy
@@ -228,7 +260,7 @@ class Functions(Deployment):
                                      ("bounds", hpo.int(numpy.int64(1), numpy.int64(3)), (1, 2, 3)),
                                      ("reals", numpy.linspace(0.5, 1.5, 3), (0.5, 1.0, 1.5))):
             with self.subTest(name), hpo.Study(name, {"n": domain}, trials=4, storage=self.folder / "storage") as study:
-                for _ in range(4):
+                for _ in values:
                     trial = study.ask()
                     self.assertIn(trial["n"], values)
                     self.assertIs(type(trial["n"]), type(values[0]))

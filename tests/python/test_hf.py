@@ -156,6 +156,17 @@ def test_without_a_trial_the_script_is_as_it_was(tmp_path):
     assert losses_of(plain) == losses_of(other)
 
 
+def test_a_saved_model_outlives_the_trial(tmp_path):
+    given = trial(checkpoint_dir=str(tmp_path / "checkpoints"), output_dir=str(tmp_path / "kept"))
+    trainer = trainer_of("bert", tmp_path / "out", given)
+    trainer.add_callback(hpo.hf.HpoCallback(trainer, given))
+    assert trainer.args.output_dir == str(tmp_path / "checkpoints")
+    trainer.train()
+    trainer.save_model()
+    assert (tmp_path / "kept" / "config.json").exists()
+    assert not (tmp_path / "checkpoints" / "config.json").exists()
+
+
 def test_a_dead_attempt_is_gone_on_with(tmp_path):
     reference = trainer_of("bert", tmp_path / "reference")
     reference.train()

@@ -126,8 +126,8 @@ TEST(WhyTerminate, WithSeveralObjectivesProgressIsWhatNoOtherDominates) {
   EXPECT_EQ(trials.Why(1), NoProgress(1, 4));
 }
 
-// What was proposed counts, whatever became of it; only a grid ends so.
-TEST(WhyTerminate, WhenTrialsHaveHadTheWholeGrid) {
+// What was proposed counts, whatever became of it.
+TEST(WhyTerminate, WhenTrialsHaveHadTheWholeSpace) {
   StudySpec study;
   study.sampler.type = "grid";
   study.space.parameters = {{.name = "n", .domain = IntDomain{.low = 1, .high = 2}}};
@@ -138,8 +138,16 @@ TEST(WhyTerminate, WhenTrialsHaveHadTheWholeGrid) {
   history.Apply(
       {2, {.number = TrialNumber{1}, .params = {{"n", int64_t{1}}}, .state = TrialState::kFailed}});
   EXPECT_EQ(WhyTerminate(history, study), "every configuration of the grid has been tried");
-  study.sampler.type = "random";
-  EXPECT_EQ(WhyTerminate(history, study), std::nullopt);
+  history.Apply(
+      {3, {.number = TrialNumber{2}, .params = {{"n", int64_t{1}}}, .state = TrialState::kFailed}});
+  study.name = "two";
+  for (const char* const type : {"random", "auto"}) {
+    study.sampler.type = type;
+    EXPECT_EQ(
+        WhyTerminate(history, study),
+        "every configuration of the space has been tried; to go on, add values: hpo study edit "
+        "two");
+  }
 }
 
 TEST(WhyTargetReached, TheFirstFeasibleTrialThatIsAsGoodReachesIt) {

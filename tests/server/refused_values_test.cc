@@ -132,7 +132,7 @@ trainer: {task: custom, epochs: 1}
 budget: {trials: 1000, failures_in_a_row: 0}
 memory: {policy: off}
 sampler: {type: random, seed: 1}
-parameters: {x: {int: [1, 64]}}
+parameters: {x: {int: [1, 1000]}}
 )";
   ASSERT_TRUE(Create(kLong).ok());
   Rng rng(7, 1);

@@ -93,6 +93,13 @@ std::vector<std::string> CardArguments(const std::vector<std::string>& own, cons
   return arguments;
 }
 
+std::vector<std::string> CpuArguments(const std::vector<std::string>& own, const std::string& name,
+                                      int number) {
+  std::vector<std::string> arguments = own;
+  arguments.insert(arguments.end(), {"--workers", "1", "--name", absl::StrCat(name, ":", number)});
+  return arguments;
+}
+
 ExitCode RunFleet(const std::string& program, const std::vector<std::vector<std::string>>& workers,
                   StopSignal& stop) {
   std::vector<CardWorker> running;

@@ -1,4 +1,5 @@
-// `--gpu all`: one worker process for each card, started from this one. One thread.
+// `--gpu all`: one worker process for each card, started from this one; `--workers N`: several on
+// the CPU. One thread.
 #pragma once
 
 #include <span>
@@ -19,6 +20,10 @@ ExitCode CombineExitCodes(std::span<const int> codes);
 // behind them (the last one counts).
 std::vector<std::string> CardArguments(const std::vector<std::string>& own, const GpuState& gpu,
                                        const std::string& name);
+
+// The arguments of the CPU's worker `number` of several; `name` is the name of all of them.
+std::vector<std::string> CpuArguments(const std::vector<std::string>& own, const std::string& name,
+                                      int number);
 
 // Starts `program` with each list of arguments, passes on each raise of `stop` as SIGTERM, and
 // waits for all. They get SIGTERM, too, when the thread that called ends.

@@ -1,12 +1,14 @@
 // hpo-worker: supervises one trainer on one device. See --help.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -173,15 +175,21 @@ absl::StatusOr<OwnState> OpenState(const WorkerOptions& options, const std::stri
   return OwnState{std::move(name), std::move(folder), std::move(outbox)};
 }
 
-// A full disk, and whatever else may pass, is waited for.
+// A full disk, and whatever else may pass, is waited for. So is, for a while, the worker of the
+// same name of an `hpo run` that was killed just now: it still gives its trial back.
 absl::StatusOr<OwnState> WaitForState(const WorkerOptions& options, const std::string& card_uuid,
                                       StopSignal& stop) {
+  constexpr absl::Duration kEndOfAnother = absl::Seconds(15);
   const AgentOptions times;
+  const absl::Time patient_until = absl::Now() + kEndOfAnother;
   absl::StatusOr<OwnState> state;
   const absl::Status opened =
       WaitForMachine(stop, Backoff(times.first_retry, times.longest_retry, getpid()), [&] {
         state = OpenState(options, card_uuid);
-        return state.status();
+        const bool is_taken = absl::IsAlreadyExists(state.status());
+        return is_taken && absl::Now() < patient_until
+                   ? absl::UnavailableError(state.status().message())
+                   : state.status();
       });
   if (!opened.ok()) return opened;
   return state;
@@ -282,6 +290,37 @@ absl::StatusOr<AgentResult> RunAllCards(const WorkerOptions& options,
   return AgentResult{RunFleet(BesideThisProgram("hpo-worker"), workers, stop), absl::OkStatus()};
 }
 
+// Programs of the user's own go by OMP_NUM_THREADS, where they go by anything.
+void ShareProcessors(const WorkerOptions& options) {
+  const int num_processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const std::string share = std::to_string(std::max(1, num_processors / options.num_workers));
+  for (const char* variable : {"HPO_NUM_THREADS", "OMP_NUM_THREADS"}) {
+    ::setenv(variable, share.c_str(), /*overwrite=*/0);
+  }
+}
+
+absl::StatusOr<AgentResult> RunCpuWorkers(const WorkerOptions& options,
+                                          const std::vector<std::string>& arguments,
+                                          StopSignal& stop) {
+  std::string name = options.name;
+  if (name.empty()) {
+    HPO_ASSIGN_OR_RETURN(name, DefaultWorkerName(HostName(), /*card_uuid=*/"", options.state_dir));
+  }
+  ShareProcessors(options);
+  std::vector<std::vector<std::string>> workers;
+  for (int i = 1; i <= options.num_workers; ++i) {
+    workers.push_back(CpuArguments(arguments, name, i));
+  }
+  return AgentResult{RunFleet(BesideThisProgram("hpo-worker"), workers, stop), absl::OkStatus()};
+}
+
+absl::StatusOr<AgentResult> RunChosen(const WorkerOptions& options,
+                                      const std::vector<std::string>& arguments, StopSignal& stop) {
+  if (options.gpu == "all") return RunAllCards(options, arguments, stop);
+  if (options.num_workers > 1) return RunCpuWorkers(options, arguments, stop);
+  return RunWorker(options, stop);
+}
+
 int Main(int argc, const char* const* argv) {
   const std::variant<WorkerOptions, int> read = ReadWorkerOptions(argc, argv, std::cout, std::cerr);
   if (const int* status = std::get_if<int>(&read)) return *status;
@@ -293,11 +332,10 @@ int Main(int argc, const char* const* argv) {
   StopSignal stop;
   const SystemClock clock;
   // A fleet's workers watch their own time.
+  const bool is_fleet = options.gpu == "all" || options.num_workers > 1;
   const SignalWatcher signals(stop, clock,
-                              options.gpu == "all" ? absl::InfiniteDuration() : options.time_limit);
-  const absl::StatusOr<AgentResult> result =
-      options.gpu == "all" ? RunAllCards(options, {argv + 1, argv + argc}, stop)
-                           : RunWorker(options, stop);
+                              is_fleet ? absl::InfiniteDuration() : options.time_limit);
+  const absl::StatusOr<AgentResult> result = RunChosen(options, {argv + 1, argv + argc}, stop);
   const absl::Status& why = result.ok() ? result->status : result.status();
   if (!why.ok()) {
     spdlog::error("{}", std::string(why.message()));

@@ -15,6 +15,7 @@
 #include "worker/agent/agent_loop.h"
 #include "worker/command/command_template.h"
 #include "worker/command/metric_reader.h"
+#include "worker/command/program_files.h"
 
 namespace hpo {
 namespace {
@@ -88,8 +89,10 @@ void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
   CLI::Option* const trainer = app.add_option(
       "--trainer", options.trainer,
       "command of your own program, run by /bin/sh. With placeholders such as {train.lr} or {args} "
-      "any program will do; without them it must speak the trainer protocol "
-      "(docs/TRAINER_PROTOCOL.md); default: hpo-trainer in the folder of this program");
+      "any program will do; without them it must read HPO_PARAMS from its environment, or speak "
+      "the "
+      "trainer protocol (docs/TRAINER_PROTOCOL.md); default: hpo-trainer in the folder of this "
+      "program");
   app.add_flag("--allow-commands", options.allow_commands,
                "run the program that the study names (trainer.command of its file); its author can "
                "then run anything here")
@@ -105,7 +108,7 @@ void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
       ->type_name("PATH");
 }
 
-void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
+void DeclareDevice(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option("--gpu", options.gpu,
                  "card: its number in nvidia-smi, its UUID, or all (one worker for each card)")
       ->take_last();
@@ -113,6 +116,17 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--memory-limit", raw.memory_limit,
                  "memory that a trial may use, e.g. 2GiB; needed with --device cpu");
+  app.add_option("--workers", options.num_workers,
+                 "how many workers to run on the CPU, each with one trial at a time, with "
+                 "--memory-limit for each and its share of the processors")
+      ->type_name("N")
+      ->check(Between(1, 1024))
+      ->take_last()
+      ->capture_default_str();
+}
+
+void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
+  DeclareDevice(app, options, raw);
   app.add_option("--server", options.server,
                  "HOST[:PORT] or unix:PATH; port 50051 where none is given")
       ->envname("HPO_SERVER")
@@ -220,6 +234,11 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
   if (options.cpu && !options.gpu.empty()) {
     return absl::InvalidArgumentError("--gpu and --device cpu: expected one of the two, got both");
   }
+  if (options.num_workers > 1 && !options.cpu) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--workers: expected --device cpu too, got ", options.num_workers,
+        " workers without it; a card has one worker, and --gpu all runs one for each card"));
+  }
   if (raw.device == "cuda" && options.gpu.empty()) {
     options.gpu = "0";
   }
@@ -252,7 +271,8 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
 }  // namespace
 
 bool WorkerOptions::IsPlainProgram() const {
-  return !metric_patterns.empty() || !metrics_file.empty() || CommandTemplate(trainer).HasPlaces();
+  return !metric_patterns.empty() || !metrics_file.empty() ||
+         CommandTemplate(trainer).HasPlaces() || ReadsParamVariables(trainer);
 }
 
 const char* WorkerVersion() { return HPO_VERSION; }

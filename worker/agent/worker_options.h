@@ -18,6 +18,7 @@ struct WorkerOptions {
   std::string gpu;  // index, UUID or "all"; empty: not asked for
   bool cpu = false;
   std::optional<Bytes> memory_limit;
+  int num_workers = 1;  // on the CPU
   std::string server;
   std::vector<std::string> studies;  // empty: AgentOptions::studies
   std::string models;                // empty: none
@@ -29,7 +30,8 @@ struct WorkerOptions {
   std::vector<std::string> metric_patterns;
   std::string metrics_file;
   // Of a command that does not speak the trainer protocol (worker/command): it has places for a
-  // trial's values, or one of the two says where its metrics are.
+  // trial's values or reads them from its environment, or one of the two says where its metrics
+  // are. Reads the files that the command names.
   bool IsPlainProgram() const;
   std::string allocator;  // of a card's memory, as FormatAllocatorSettings; empty: torch's defaults
   std::optional<int> threads;  // of the trainer on the CPU; nullopt: HPO_NUM_THREADS, or all

@@ -1,6 +1,5 @@
 #include "worker/command/child_process.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -12,14 +11,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "common/base/read_file.h"
 #include "common/base/spawn.h"
 #include "common/device/host_memory.h"
+#include "common/device/process_tree.h"
 
 namespace hpo {
 namespace {
@@ -27,22 +23,14 @@ namespace {
 // A line without an end, such as a progress bar's, must not fill the memory.
 constexpr size_t kLongestLine = 1 << 20;
 
-// The process group of a process; 0 once it is gone. /proc/PID/stat: "PID (NAME) STATE PPID PGRP".
-pid_t GroupOf(const std::string& pid) {
-  const absl::StatusOr<std::string> stat = ReadFile("/proc/" + pid + "/stat");
-  if (!stat.ok()) return 0;
-  const size_t name_end = stat->rfind(") ");
-  if (name_end == std::string::npos) return 0;
-  const std::vector<absl::string_view> fields =
-      absl::StrSplit(absl::string_view(*stat).substr(name_end + 2), ' ');
-  pid_t group = 0;
-  return fields.size() > 2 && absl::SimpleAtoi(fields[2], &group) ? group : 0;
-}
+// As the kernel may take to end one that waits for a device or a file system.
+constexpr absl::Duration kKillPatience = absl::Seconds(10);
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
     const std::string& command, const std::map<std::string, std::string>& environment) {
+  AdoptOrphans();
   std::array<int, 2> pipe_ends;
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) {
     return absl::UnavailableError(absl::StrCat("pipe: ", strerror(errno)));
@@ -58,13 +46,11 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
 }
 
 ChildProcess::~ChildProcess() {
-  Signal(SIGKILL);
-  Wait();
+  End();
   close(output_);
 }
 
-bool ChildProcess::ReadLines(absl::Duration timeout,
-                             const std::function<void(absl::string_view)>& on_line) {
+bool ChildProcess::ReadLines(absl::Duration timeout, const OnLine& on_line) {
   // A pipe that is closed is readable at once, time and again.
   pollfd readable{.fd = closed_ ? -1 : output_, .events = POLLIN, .revents = 0};
   if (poll(&readable, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout))) <= 0) {
@@ -74,7 +60,7 @@ bool ChildProcess::ReadLines(absl::Duration timeout,
   const ssize_t count = read(output_, piece.data(), piece.size());
   if (count < 0) return errno == EINTR;
   if (count == 0) {
-    if (!partial_.empty()) on_line(partial_);
+    if (!partial_.empty()) on_line(partial_, /*overwritten=*/false);
     partial_.clear();
     closed_ = true;
     return false;
@@ -86,59 +72,54 @@ bool ChildProcess::ReadLines(absl::Duration timeout,
   return true;
 }
 
-void ChildProcess::TakeLines(absl::string_view text,
-                             const std::function<void(absl::string_view)>& on_line) {
-  for (const char c : text) {
+void ChildProcess::TakeLines(absl::string_view text, const OnLine& on_line) {
+  for (size_t i = 0; i < text.size(); ++i) {
     // A progress bar goes back to the beginning of its line.
-    const bool ends = c == '\n' || c == '\r';
-    if (!ends) partial_ += c;
+    const bool returns = text[i] == '\r';
+    const bool ends = text[i] == '\n' || returns;
+    if (!ends) partial_ += text[i];
     if (!ends && partial_.size() < kLongestLine) continue;
-    if (!partial_.empty()) on_line(partial_);
+    const bool overwritten = returns && text.substr(i + 1, 1) != "\n";
+    if (!partial_.empty()) on_line(partial_, overwritten);
     partial_.clear();
   }
 }
 
 bool ChildProcess::HasEnded() {
   if (reaped_) return true;
-  siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-         info.si_pid != 0;
+  siginfo_t ended{};
+  const auto any_has_ended = [&ended] {
+    ended = {};
+    return waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0;
+  };
+  // Orphans that were adopted: nobody else reaps them.
+  while (any_has_ended() && ended.si_pid != pid_) waitpid(ended.si_pid, nullptr, WNOHANG);
+  return ended.si_pid == pid_;
 }
 
 void ChildProcess::Signal(int signal) {
   if (!reaped_) kill(-pid_, signal);
 }
 
-std::vector<pid_t> ChildProcess::Processes() const {
-  std::vector<pid_t> group;
-  DIR* const processes = opendir("/proc");
-  if (processes == nullptr) return group;
-  while (const dirent* const entry = readdir(processes)) {
-    pid_t pid = 0;
-    if (absl::SimpleAtoi(entry->d_name, &pid) && GroupOf(entry->d_name) == pid_) {
-      group.push_back(pid);
-    }
-  }
-  closedir(processes);
-  return group;
-}
-
 Bytes ChildProcess::Resident() const {
   Bytes total;
   const HostMemoryReader memory;
-  for (const pid_t pid : Processes()) {
+  for (const pid_t pid : Descendants(getpid())) {
     const absl::StatusOr<Bytes> resident = memory.ReadResident(pid);
     if (resident.ok()) total += *resident;
   }
   return total;
 }
 
-int ChildProcess::Wait() {
+int ChildProcess::End() {
+  if (reaped_) return status_;
+  Signal(SIGKILL);
   rusage used{};
-  while (!reaped_ && wait4(pid_, &status_, 0, &used) < 0 && errno == EINTR) {
+  while (wait4(pid_, &status_, 0, &used) < 0 && errno == EINTR) {
   }
-  if (!reaped_) largest_resident_ = KiB(used.ru_maxrss);
+  largest_resident_ = KiB(used.ru_maxrss);
   reaped_ = true;
+  EndOwnDescendants(kKillPatience);
   return status_;
 }
 

@@ -1,4 +1,6 @@
-// One run of a shell command: its output as lines, its host memory, its end. One thread.
+// One run of a shell command: its output as lines, its host memory, its end, and the end of all
+// that it has started. One thread; one run at a time in a process, which starts nothing else
+// meanwhile.
 #pragma once
 
 #include <sys/types.h>
@@ -7,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -24,16 +25,19 @@ class ChildProcess {
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(
       const std::string& command, const std::map<std::string, std::string>& environment);
 
-  // Kills what is left of the group, and reaps.
+  // As End().
   ~ChildProcess();
 
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // Gives what was printed to `on_line`, line by line and without the newline; also copies it to
-  // standard output. False: nothing more will come. Waits for output at most `timeout`, and where
-  // none can come any more that long.
-  bool ReadLines(absl::Duration timeout, const std::function<void(absl::string_view)>& on_line);
+  // Takes a line without its newline; `overwritten`: a carriage return ended it.
+  using OnLine = std::function<void(absl::string_view line, bool overwritten)>;
+
+  // Gives what was printed to `on_line`, line by line; also copies it to standard output. False:
+  // nothing more will come. Waits for output at most `timeout`, and where none can come any more
+  // that long.
+  bool ReadLines(absl::Duration timeout, const OnLine& on_line);
 
   // Whether the command itself has ended; its children may live, and print.
   bool HasEnded();
@@ -41,21 +45,19 @@ class ChildProcess {
   // Sends the signal to the whole group.
   void Signal(int signal);
 
-  // The processes of the group now.
-  std::vector<pid_t> Processes() const;
-
-  // Resident host memory of the group's processes now.
+  // Resident host memory of its processes now, of those too that have left the group.
   Bytes Resident() const;
 
-  // Waits for the end: as waitpid() tells it.
-  int Wait();
+  // Kills whatever is left of it and of what it has started (common/device/process_tree.h), and
+  // waits until all are gone. How the command ended, as waitpid() tells it.
+  int End();
 
-  // After Wait: the most that one of its processes held.
+  // After End: the most that one of its processes held.
   Bytes largest_resident() const { return largest_resident_; }
 
  private:
   ChildProcess(pid_t pid, int output) : pid_(pid), output_(output) {}
-  void TakeLines(absl::string_view text, const std::function<void(absl::string_view)>& on_line);
+  void TakeLines(absl::string_view text, const OnLine& on_line);
 
   const pid_t pid_;
   const int output_;

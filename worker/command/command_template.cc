@@ -1,22 +1,26 @@
 #include "worker/command/command_template.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <optional>
-#include <set>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "common/base/status.h"
 #include "common/command_line/shell_word.h"
+#include "worker/command/param_text.h"
 
 namespace hpo {
 namespace {
 
 constexpr char kAllParameters[] = "args";
+constexpr char kAllOverrides[] = "overrides";
+constexpr char kFlag[] = "flag:";
+constexpr char kConfig[] = "config";
 
 bool IsNameCharacter(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
@@ -24,28 +28,28 @@ bool IsNameCharacter(char c) {
 
 // How long the place at the beginning of `text` is, its braces included; 0: there is none.
 size_t PlaceLength(absl::string_view text) {
-  if (text.size() < 3 || text[0] != '{') return 0;
-  const auto first = static_cast<unsigned char>(text[1]);
-  if (!absl::ascii_isalpha(first) && first != '_') return 0;
-  const auto end = std::find_if_not(text.begin() + 2, text.end(), IsNameCharacter);
-  if (end == text.end() || *end != '}') return 0;
-  return static_cast<size_t>(end - text.begin()) + 1;
+  absl::string_view rest = text;
+  if (!absl::ConsumePrefix(&rest, "{")) return 0;
+  absl::ConsumePrefix(&rest, kFlag);
+  const char first = rest.empty() ? '\0' : rest[0];
+  if (!absl::ascii_isalpha(static_cast<unsigned char>(first)) && first != '_') return 0;
+  const auto end = std::find_if_not(rest.begin(), rest.end(), IsNameCharacter);
+  const bool is_config =
+      rest.substr(0, static_cast<size_t>(end - rest.begin())) == kConfig && rest.data() == &text[1];
+  rest.remove_prefix(static_cast<size_t>(end - rest.begin()));
+  if (is_config && !absl::ConsumePrefix(&rest, ":json")) absl::ConsumePrefix(&rest, ":yaml");
+  if (!absl::ConsumePrefix(&rest, "}")) return 0;
+  return text.size() - rest.size();
 }
 
-// The value itself, not what is shown to people: a real number with all its digits.
-std::string ValueText(const ParamValue& value) {
-  const auto* const number = std::get_if<double>(&value);
-  if (number == nullptr) return FormatParam(value);
-  std::array<char, 32> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), *number);
-  return std::string(text.data(), end.ptr);
-}
-
-std::string AllParameters(const ParamMap& params) {
+// All parameters but those of `left_out`, each as one word of the shell's.
+template <typename ToText>
+std::string Words(const ParamMap& params, const std::set<std::string>& left_out, ToText to_text) {
   std::vector<std::string> words;
   for (const auto& [name, value] : params) {
-    if (std::holds_alternative<Null>(value)) continue;  // the program's own default
-    words.push_back(ShellWord(absl::StrCat("--", name, "=", ValueText(value))));
+    if (left_out.contains(name)) continue;
+    const std::string text = to_text(name, value);
+    if (!text.empty()) words.push_back(ShellWord(text));
   }
   return absl::StrJoin(words, " ");
 }
@@ -71,22 +75,25 @@ std::string QuotedAroundPlaces(absl::string_view word) {
 
 using Values = std::map<std::string, std::string>;
 
-std::optional<std::string> Find(const std::string& name, const ParamMap& params,
-                                const Values& values) {
-  if (const auto param = params.find(name); param != params.end()) {
-    return ValueText(param->second);
-  }
-  if (const auto value = values.find(name); value != values.end()) return value->second;
-  return std::nullopt;
+// The parameter that a place gives as an option of its own, after the text before it; empty: none.
+std::string OptionOf(absl::string_view before, absl::string_view place) {
+  if (absl::ConsumePrefix(&place, kFlag)) return std::string(place);
+  if (absl::EndsWith(before, "\"") || absl::EndsWith(before, "'")) before.remove_suffix(1);
+  if (!absl::ConsumeSuffix(&before, "=") && !absl::ConsumeSuffix(&before, " ")) return "";
+  before = absl::StripTrailingAsciiWhitespace(before);
+  if (!absl::ConsumeSuffix(&before, absl::StrCat("--", place))) return "";
+  const bool begins_word =
+      before.empty() || absl::ascii_isspace(static_cast<unsigned char>(before.back()));
+  return begins_word ? std::string(place) : "";
 }
 
 absl::Status NoSuchValue(const std::string& name, const ParamMap& params, const Values& values) {
-  std::set<std::string> known = {kAllParameters};
+  std::set<std::string> known = {kAllParameters, kAllOverrides};
   for (const auto& [param, unused] : params) known.insert(param);
   for (const auto& [value, unused] : values) known.insert(value);
   return absl::InvalidArgumentError(absl::StrCat(
       "{", name, "}: this trial has no such value; it has ", absl::StrJoin(known, ", "),
-      ". {args} stands for all parameters of the trial; write {{", name,
+      ". {args} stands for all parameters that the trial has; write {{", name,
       "}} to pass these braces to the program"));
 }
 
@@ -94,21 +101,30 @@ absl::Status NoSuchValue(const std::string& name, const ParamMap& params, const 
 
 CommandTemplate::CommandTemplate(std::string text) {
   std::string plain;
+  ShellQuoteReader quotes;
+  const auto take = [&](size_t count, absl::string_view& rest) {
+    quotes.Pass(rest.substr(0, count));
+    absl::StrAppend(&plain, rest.substr(0, count));
+    rest.remove_prefix(count);
+  };
   absl::string_view rest = text;
   while (!rest.empty()) {
     const bool escaped = rest.size() > 2 && rest[0] == '{' && rest[1] == '{';
     const size_t length = PlaceLength(escaped ? rest.substr(1) : rest);
     if (escaped && length > 0 && rest.size() > length + 1 && rest[length + 1] == '}') {
-      absl::StrAppend(&plain, rest.substr(1, length));
-      rest.remove_prefix(length + 2);
+      rest.remove_prefix(1);
+      take(length, rest);
+      rest.remove_prefix(1);
     } else if (!escaped && length > 0 && (plain.empty() || plain.back() != '$')) {
-      pieces_.push_back({.text = std::exchange(plain, "")});
       names_.emplace_back(rest.substr(1, length - 2));
-      pieces_.push_back({.text = names_.back(), .is_place = true});
+      if (const std::string option = OptionOf(plain, names_.back()); !option.empty()) {
+        own_options_.insert(option);
+      }
+      pieces_.push_back({.text = std::exchange(plain, "")});
+      pieces_.push_back({.text = names_.back(), .is_place = true, .quotes = quotes.now()});
       rest.remove_prefix(length);
     } else {
-      plain += rest[0];
-      rest.remove_prefix(1);
+      take(1, rest);
     }
   }
   pieces_.push_back({.text = std::move(plain)});
@@ -118,32 +134,68 @@ bool CommandTemplate::Has(absl::string_view name) const {
   return std::find(names_.begin(), names_.end(), name) != names_.end();
 }
 
-absl::StatusOr<std::string> CommandTemplate::Fill(const ParamMap& params,
-                                                  const std::map<std::string, std::string>& values,
+absl::StatusOr<CommandTemplate::Filling> CommandTemplate::FillingOf(const std::string& place,
+                                                                    const ParamMap& params,
+                                                                    const Values& values) const {
+  absl::string_view name = place;
+  const bool is_flag = absl::ConsumePrefix(&name, kFlag);
+  if (const auto param = params.find(std::string(name)); param != params.end()) {
+    if (!is_flag) return Filling{.text = ValueText(param->second)};
+    const std::string option = OptionText(param->first, param->second);
+    return Filling{.text = option.empty() ? "" : ShellWord(option), .is_words = true};
+  }
+  if (is_flag) return NoSuchValue(place, params, values);
+  if (place == kAllParameters) {
+    return Filling{.text = Words(params, own_options_, OptionText), .is_words = true};
+  }
+  if (place == kAllOverrides) {
+    return Filling{.text = Words(params, {}, OverrideText), .is_words = true};
+  }
+  const auto value = values.find(place);
+  if (value == values.end()) return NoSuchValue(place, params, values);
+  return Filling{.text = value->second};
+}
+
+std::string CommandTemplate::Quoted(const Filling& filling, ShellQuotes quotes) {
+  switch (quotes) {
+    case ShellQuotes::kNone:
+      break;
+    case ShellQuotes::kSingle:
+      return absl::StrReplaceAll(filling.text, {{"'", "'\\''"}});
+    case ShellQuotes::kDouble:
+      return absl::StrReplaceAll(filling.text,
+                                 {{"\\", "\\\\"}, {"\"", "\\\""}, {"$", "\\$"}, {"`", "\\`"}});
+  }
+  return filling.is_words ? filling.text : ShellWord(filling.text);
+}
+
+absl::StatusOr<std::string> CommandTemplate::Fill(const ParamMap& params, const Values& values,
                                                   bool for_shell) const {
   std::string filled;
   for (const Piece& piece : pieces_) {
-    std::string value = piece.text;
-    if (piece.is_place && piece.text == kAllParameters && !params.contains(piece.text)) {
-      value = AllParameters(params);
-    } else if (piece.is_place) {
-      const std::optional<std::string> found = Find(piece.text, params, values);
-      if (!found) return NoSuchValue(piece.text, params, values);
-      value = for_shell ? ShellWord(*found) : *found;
+    if (!piece.is_place) {
+      filled += piece.text;
+      continue;
     }
-    filled += value;
+    HPO_ASSIGN_OR_RETURN(const Filling filling, FillingOf(piece.text, params, values));
+    filled += for_shell ? Quoted(filling, piece.quotes) : filling.text;
   }
   return filled;
 }
 
 std::string ShellCommand(const std::vector<std::string>& words) {
+  if (const std::optional<std::string> text = TextOf(words)) return *text;
   return absl::StrJoin(words, " ", [](std::string* out, const std::string& word) {
     absl::StrAppend(out, QuotedAroundPlaces(word));
   });
 }
 
 std::map<std::string, std::string> JobValues(const TrainerJob& job, const MemoryPlan& plan) {
+  const std::string config = job.output_dir + "/hpo_params.";
   return {
+      {"config", config + "yaml"},
+      {"config:yaml", config + "yaml"},
+      {"config:json", config + "json"},
       {"trial", absl::StrCat(job.trial.value)},
       {"attempt", absl::StrCat(job.attempt.value)},
       {"study", job.study},

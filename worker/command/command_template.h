@@ -2,26 +2,33 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/protocol/trainer_protocol.h"
+#include "worker/command/shell_quotes.h"
 
 namespace hpo {
 
-// A placeholder is a name in braces: a letter, then letters, digits, "_", "-" and ".". Braces
-// around anything else are the shell's, as are those after a "$"; "{{name}}" stands for "{name}".
+// A placeholder is a name in braces: a letter, then letters, digits, "_", "-" and ".". "flag:" may
+// stand before it, and ":json" or ":yaml" behind "config". Braces around anything else are the
+// shell's, as are those after a "$"; "{{name}}" stands for "{name}".
 class CommandTemplate {
  public:
   explicit CommandTemplate(std::string text);
 
   bool HasPlaces() const { return !names_.empty(); }
+  // `name` as it stands between the braces.
   bool Has(absl::string_view name) const;
 
-  // The text with values for its placeholders: for /bin/sh each is one word, quoted where it has to
-  // be, and null is the word null; {args} is "--NAME=VALUE" for every parameter that is not null.
+  // The text with values for its placeholders. For /bin/sh each is one word, within quotes of the
+  // text or without, and null is the word null. {flag:NAME} is the parameter as an option
+  // (OptionText), and {args} are all parameters so, but for those that have an option of their own
+  // in the text: {flag:NAME}, "--NAME={NAME}" or "--NAME {NAME}". {overrides} are all parameters as
+  // Hydra takes them (OverrideText).
   //   InvalidArgument  a placeholder that neither `params` nor `values` has a value for
   absl::StatusOr<std::string> Fill(const ParamMap& params,
                                    const std::map<std::string, std::string>& values,
@@ -31,17 +38,30 @@ class CommandTemplate {
   struct Piece {
     std::string text;
     bool is_place = false;
+    ShellQuotes quotes = ShellQuotes::kNone;  // around a place
   };
+  // What a place stands for; `is_words`: words of the shell's, quoted where they have to be.
+  struct Filling {
+    std::string text;
+    bool is_words = false;
+  };
+  absl::StatusOr<Filling> FillingOf(const std::string& place, const ParamMap& params,
+                                    const std::map<std::string, std::string>& values) const;
+  static std::string Quoted(const Filling& filling, ShellQuotes quotes);
+
   std::vector<Piece> pieces_;
   std::vector<std::string> names_;
+  std::set<std::string> own_options_;  // parameters that {args} leaves out
 };
 
 // Words as a command for /bin/sh: each stays one word, whatever is in it, with its placeholders.
+// Those of a text (TextOf in common/command_line/shell_word.h) are that text.
 std::string ShellCommand(const std::vector<std::string>& words);
 
 // What a placeholder may name besides the trial's parameters, which come first: trial, attempt,
 // study, seed, device, epochs, train_path, validation_path, model_name, model_path, output_dir,
-// checkpoint_dir, limit_bytes, micro_batch, accumulation, effective_batch.
+// checkpoint_dir, limit_bytes, micro_batch, accumulation, effective_batch, and config, config:yaml
+// and config:json: files in the output folder, which the caller writes (ConfigText).
 std::map<std::string, std::string> JobValues(const TrainerJob& job, const MemoryPlan& plan);
 
 }  // namespace hpo

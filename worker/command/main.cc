@@ -1,4 +1,6 @@
 // hpo-command-trainer: the trainer of `hpo-worker --trainer "python train.py --lr {train.lr}"`.
+#include <sys/prctl.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -41,6 +43,13 @@ std::unique_ptr<GpuProbe> ProbeFor(const TrainerJob& job, EventSink& events) {
   return nullptr;
 }
 
+// Where the worker is gone, the end of the channel says so; what the program has started is then
+// ended, which a death together with the worker would leave running.
+void OutliveTheWorker() {
+  prctl(PR_SET_PDEATHSIG, 0);
+  signal(SIGPIPE, SIG_IGN);
+}
+
 int Serve(const CommandOptions& options) {
   const absl::StatusOr<int> fd = ProtocolDescriptor();
   if (!fd.ok()) {
@@ -48,6 +57,7 @@ int Serve(const CommandOptions& options) {
               << "; it is started by: hpo-worker --trainer \"COMMAND {NAME}\"\n";
     return trainer_exit::kUsage;
   }
+  OutliveTheWorker();
   MessageChannel channel(*fd);
   Hello hello{.program = absl::StrCat("hpo-command-trainer ", Version()), .capabilities = {"stop"}};
   if (options.Plans()) hello.capabilities.emplace_back("plan");

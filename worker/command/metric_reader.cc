@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "common/base/utf8.h"
+#include "common/command_line/terminal_text.h"
 #include "worker/command/printed_dict.h"
 #include "worker/command/printed_number.h"
 
@@ -42,17 +43,6 @@ template <size_t N>
 bool HasOneOf(absl::string_view line, const std::array<const char*, N>& texts) {
   return std::any_of(texts.begin(), texts.end(),
                      [line](const char* text) { return absl::StrContains(line, text); });
-}
-
-// Text without colours, cursor movements and links of a terminal.
-// Source: ECMA-48, 5.4 (CSI) and 5.6 (OSC).
-std::string WithoutEscapes(absl::string_view line) {
-  static const re2::RE2* const escape =
-      new re2::RE2("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])",
-                   re2::RE2::Latin1);
-  std::string text(line);
-  if (absl::StrContains(text, '\x1b')) re2::RE2::GlobalReplace(&text, *escape, "");
-  return text;
 }
 
 // The whole line where it is short, else what is around [begin, end).
@@ -139,9 +129,9 @@ std::optional<Metrics> ParseMetrics(absl::string_view text) {
 MetricReader::MetricReader(std::string objective, std::vector<MetricPattern> patterns)
     : objective_(std::move(objective)), patterns_(std::move(patterns)) {}
 
-std::vector<Measurement> MetricReader::Take(absl::string_view line) {
-  const std::string text = WithoutEscapes(line);
-  Remember(text);
+std::vector<Measurement> MetricReader::Take(absl::string_view line, bool overwritten) {
+  const std::string text = ShownLine(line);
+  Remember(text, overwritten);
   LookForOom(text);
   return Judge(dict_lines_.Take(text));
 }
@@ -219,8 +209,12 @@ Measurement MetricReader::Measured(Metrics metrics) {
   return measurement;
 }
 
-void MetricReader::Remember(absl::string_view line) {
+void MetricReader::Remember(absl::string_view line, bool overwritten) {
   if (absl::StripAsciiWhitespace(line).empty()) return;
+  if (std::exchange(last_is_overwritten_, overwritten) && !tail_.empty()) {
+    tail_bytes_ -= tail_.back().size() + 1;
+    tail_.pop_back();
+  }
   line = line.substr(0, kMaxTailBytes / 2);
   tail_.emplace_back(line.substr(0, ValidUtf8Prefix(line)));
   tail_bytes_ += tail_.back().size() + 1;

@@ -35,13 +35,15 @@ std::optional<Metrics> ParseMetrics(absl::string_view text);
 
 // Each dict (dict_lines.h) with the objective's metric is a measurement, and so is each line in
 // which a pattern finds that metric. Their step is the dict's "step", else one more than the last
-// one's; "epoch" is taken too, where it is there. Escape sequences of terminals are left out.
+// one's; "epoch" is taken too, where it is there. Lines are read as a terminal shows them
+// (common/command_line/terminal_text.h).
 class MetricReader {
  public:
   MetricReader(std::string objective, std::vector<MetricPattern> patterns);
 
   // What is measured by a line, without its newline, and by those before it that are decided now.
-  std::vector<Measurement> Take(absl::string_view line);
+  // `overwritten`: the next line takes its place, as of a progress bar.
+  std::vector<Measurement> Take(absl::string_view line, bool overwritten = false);
   // What is measured by the last lines; nothing follows.
   std::vector<Measurement> Finish();
 
@@ -58,11 +60,11 @@ class MetricReader {
   // Of the host; else of a card.
   bool is_host_oom() const { return is_host_oom_; }
 
-  // The last lines, at most 4 KiB.
+  // The last lines, at most 4 KiB; of those that are overwritten the last.
   std::string Tail() const;
 
  private:
-  void Remember(absl::string_view line);
+  void Remember(absl::string_view line, bool overwritten);
   void LookForOom(absl::string_view line);
   std::vector<Measurement> Judge(const std::vector<ReadLines>& decided);
   // Puts what patterns find into found_by_patterns_; whether the objective's is among it.
@@ -81,6 +83,7 @@ class MetricReader {
   bool is_host_oom_ = false;
   std::deque<std::string> tail_;
   size_t tail_bytes_ = 0;
+  bool last_is_overwritten_ = false;
 };
 
 }  // namespace hpo

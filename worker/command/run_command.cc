@@ -1,6 +1,7 @@
 #include "worker/command/run_command.h"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -16,9 +17,14 @@
 #include "absl/time/clock.h"
 #include "common/base/json_reader.h"
 #include "common/base/read_file.h"
+#include "common/base/spawn.h"
 #include "common/base/status.h"
+#include "common/base/write_file.h"
+#include "common/device/process_tree.h"
+#include "common/study/outcome_text.h"
 #include "worker/command/card_watch.h"
 #include "worker/command/child_process.h"
+#include "worker/command/param_text.h"
 
 namespace hpo {
 namespace {
@@ -27,6 +33,8 @@ constexpr absl::Duration kPollTime = absl::Milliseconds(50);
 constexpr absl::Duration kMemoryTime = absl::Milliseconds(200);
 // What a program's children may still print once it has ended itself.
 constexpr absl::Duration kLastWords = absl::Seconds(1);
+// From SIGTERM to SIGKILL where nobody waits for the trial any more.
+constexpr absl::Duration kAbandonedGrace = absl::Milliseconds(500);
 
 using FileTime = std::optional<std::filesystem::file_time_type>;
 
@@ -52,8 +60,8 @@ RunExit ExitOf(int status) {
 
 // Python would keep what it prints until there is enough of it; TensorFlow and JAX would take the
 // whole card at once, so that what a trial needs could not be seen.
-std::map<std::string, std::string> ProgramEnvironment() {
-  std::map<std::string, std::string> environment;
+std::map<std::string, std::string> ProgramEnvironment(const ParamMap& params) {
+  std::map<std::string, std::string> environment = ParamVariables(params);
   for (const auto& [name, value] :
        {std::pair{"PYTHONUNBUFFERED", "1"}, std::pair{"TF_FORCE_GPU_ALLOW_GROWTH", "true"},
         std::pair{"XLA_PYTHON_CLIENT_PREALLOCATE", "false"}}) {
@@ -95,34 +103,48 @@ class CommandRun {
         options_.metrics_file.Fill(job_.params, values, /*for_shell=*/false);
     if (!metrics_file.ok()) return Misconfigured("--metrics-file", metrics_file.status());
     metrics_file_ = *std::move(metrics_file);
+    const absl::Status configured = WriteConfigs(values);
+    if (!configured.ok()) return CannotRun(configured);
     const FileTime before = WrittenAt(metrics_file_);
     absl::StatusOr<std::unique_ptr<ChildProcess>> child =
-        ChildProcess::Start(*command, ProgramEnvironment());
-    if (!child.ok()) {
-      return Failed{.failure_class = FailureClass::kInternal,
-                    .message = std::string(child.status().message())};
-    }
+        ChildProcess::Start(*command, ProgramEnvironment(job_.params));
+    if (!child.ok()) return CannotRun(child.status());
     Watch(**child);
     Send(reader_.Finish());
-    (*child)->Signal(SIGKILL);
-    exit_ = ExitOf((*child)->Wait());
+    exit_ = ExitOf((*child)->End());
     if (on_cpu()) peak_ = std::max(peak_, (*child)->largest_resident());
     metrics_file_is_new_ = WrittenAt(metrics_file_) != before;
     return Judge();
   }
 
   bool stopped() const { return stop_reason_.has_value(); }
-  // That killed the program; 0: none, or our own.
-  int signal() const { return reader_.error().ok() ? exit_.signal : 0; }
+  // SIGKILL where another one has killed the program by it; else 0.
+  int signal() const { return reader_.error().ok() && exit_.signal == SIGKILL ? SIGKILL : 0; }
   // Of the device's memory; 0 where a card is not seen.
   Bytes peak() const { return peak_; }
 
  private:
   bool on_cpu() const { return job_.device == "cpu"; }
+  // Also where the worker is gone (MessageChannel).
+  bool is_abandoned() const { return stop_reason_ == "lease lost"; }
 
   static TrialOutcome Misconfigured(const char* option, const absl::Status& status) {
     return Failed{.failure_class = FailureClass::kBadConfiguration,
                   .message = absl::StrCat(option, ": ", status.message())};
+  }
+
+  static TrialOutcome CannotRun(const absl::Status& status) {
+    return Failed{.failure_class = FailureClass::kInternal,
+                  .message = std::string(status.message())};
+  }
+
+  // The files that the command names.
+  absl::Status WriteConfigs(const std::map<std::string, std::string>& values) const {
+    for (const char* place : {"config", "config:yaml", "config:json"}) {
+      if (!options_.command.Has(place) || job_.params.contains(place)) continue;
+      HPO_RETURN_IF_ERROR(WriteFileAtomically(values.at(place), ConfigText(job_.params)));
+    }
+    return absl::OkStatus();
   }
 
   void Send(const std::vector<Measurement>& measured) {
@@ -133,16 +155,20 @@ class CommandRun {
     absl::Time kill_at = absl::InfiniteFuture();
     absl::Time look_at = absl::InfinitePast();
     absl::Time quiet_at = absl::InfiniteFuture();
-    const auto on_line = [this](absl::string_view line) { Send(reader_.Take(line)); };
+    const auto on_line = [this](absl::string_view line, bool overwritten) {
+      Send(reader_.Take(line, overwritten));
+    };
     while (child.ReadLines(kPollTime, on_line) || !child.HasEnded()) {
       const absl::Time now = absl::Now();
-      if (child.HasEnded()) quiet_at = std::min(quiet_at, now + kLastWords);
-      if (now >= quiet_at) return;
+      const bool ended = child.HasEnded();
+      if (ended) quiet_at = std::min(quiet_at, now + kLastWords);
+      if (now >= quiet_at || (ended && is_abandoned())) return;
       if (!stop_reason_) {
         if (const std::optional<StopRequest> asked = stop_.Poll()) {
           stop_reason_ = asked->reason;
           child.Signal(SIGTERM);
-          kill_at = now + options_.stop_grace;
+          kill_at = now + (is_abandoned() ? std::min(kAbandonedGrace, options_.stop_grace)
+                                          : options_.stop_grace);
         }
       }
       // What it prints is not understood, so that what it may still find is lost.
@@ -159,7 +185,7 @@ class CommandRun {
   }
 
   void WatchMemory(ChildProcess& child) {
-    if (card_.has_value()) peak_ = std::max(peak_, card_->Held(child.Processes()));
+    if (card_.has_value()) peak_ = std::max(peak_, card_->Held(Descendants(getpid())));
     if (!on_cpu() || over_limit_) return;
     peak_ = std::max(peak_, child.Resident());
     if (job_.limit.count == 0 || peak_ <= job_.limit) return;
@@ -188,8 +214,11 @@ class CommandRun {
     }
     if (stopped()) return Stopped();
     if (ended_well) return WithoutResult(metrics);
+    const std::string end = exit_.signal != 0
+                                ? absl::StrCat("was killed by ", SignalName(exit_.signal))
+                                : absl::StrCat("exited with status ", exit_.code);
     return Failed{.failure_class = FailureClass::kInternal,
-                  .message = WithTail(absl::StrCat("the program exited with status ", exit_.code))};
+                  .message = WithTail(absl::StrCat("the program ", end))};
   }
 
   TrialOutcome Misread() const {
@@ -199,8 +228,8 @@ class CommandRun {
 
   std::string WithTail(std::string message) const {
     const std::string tail = reader_.Tail();
-    absl::StrAppend(&message, tail.empty() ? "; it printed nothing" : "; its last output:\n", tail);
-    return message;
+    if (tail.empty()) return absl::StrCat(message, "; it printed nothing");
+    return absl::StrCat(message, kLastOutput, "\n", tail);
   }
 
   std::optional<TrialOutcome> Stopped() const {

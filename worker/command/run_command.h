@@ -27,8 +27,9 @@ struct CommandOptions {
 
 struct CommandEnd {
   OutcomeMessage message;
-  // The signal that killed the program, where it was not ours: the worker says what it means. 0:
-  // none.
+  // SIGKILL where it killed the program and was not ours: the worker says what it means, the kernel
+  // for want of memory or somebody else. 0: no. Other signals are the program's own failure, which
+  // another attempt would repeat.
   int signal = 0;
 };
 

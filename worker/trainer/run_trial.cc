@@ -81,6 +81,7 @@ class TrialRun {
     auto data = LoadTextData(job_, options_, folder_, around_.tokens);
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
     data_ = *std::move(data);
+    for (const std::string& warning : data_.warnings) TellWarning(events_, job_.trial, warning);
     if (data_.task == TaskKind::kTextClassification) TellAbsentLabels();
     if (data_.train_queries.has_value()) {
       TellUnplaced(job_.train_path, data_.train_queries->spans);
@@ -240,6 +241,7 @@ class TrialRun {
     if (job_.model_init == "pretrained") {
       HPO_ASSIGN_OR_RETURN(const std::vector<SafetensorsFile> weights, OpenWeights(folder_.path));
       HPO_ASSIGN_OR_RETURN(LoadReport report, LoadParameters(model, weights));
+      TellOtherHead(report);
       to_initialize = std::move(report.missing);
     }
     InitializeParameters(model, to_initialize, folder_.shape.initializer_range,
@@ -257,6 +259,22 @@ class TrialRun {
                                                                   .eps = options_.eps,
                                                                   .momentum = config.momentum});
     return absl::OkStatus();
+  }
+
+  // A checkpoint that was fine-tuned for another task.
+  void TellOtherHead(const LoadReport& report) {
+    constexpr size_t kMostNamed = 4;
+    std::vector<std::string> names = report.other_head;
+    if (names.empty()) return;
+    if (names.size() > kMostNamed) {
+      names.resize(kMostNamed);
+      names.push_back("...");
+    }
+    TellWarning(
+        events_, job_.trial,
+        absl::StrCat("model ", job_.model_name, ": the checkpoint has the head of another task (",
+                     absl::StrJoin(names, ", "), "), which is not used: the body is loaded",
+                     report.missing.empty() ? "" : ", and the head is new"));
   }
 
   TrainLoopResult Train() {

@@ -60,6 +60,13 @@ _ADVICE = {
 }
 
 
+# Of one function alone.
+_INSTEAD = {
+    ("uniform", "log"): "hpo.log(low, high) is searched on a logarithmic scale",
+    ("log", "step"): "it has no grid; hpo.choice takes a list of values",
+    ("log", "log"): "it is always searched on a logarithmic scale",
+}
+
 # Names of Optuna and W&B that are no keywords.
 _OURS = {
     "best_params": "study.best.params", "best_value": "study.best.value", "best_trial": "study.best",
@@ -69,7 +76,7 @@ _OURS = {
     "load_study": "hpo.load(name)", "delete_study": "study.delete()", "TrialPruned": "hpo.Stopped",
     "sweep": "hpo.Study(name, space)", "agent": "study.optimize(train)", "init": "trial[\"name\"], in the function",
     "config": "trial.params", "suggest": "hpo.uniform, hpo.log, hpo.int and lists in the space",
-    "loguniform": "hpo.log(low, high)", "randint": "hpo.int(low, high)", "importance": "study.importances()",
+    "loguniform": "hpo.log(low, high)", "float": "hpo.uniform(low, high)", "categorical": "a list of values", "randint": "hpo.int(low, high)", "importance": "study.importances()",
     "samplers": "sampler=\"tpe\"", "pruners": "pruner=\"median\"", "visualization": "hpo.plot",
     "optimize": "hpo.minimize and hpo.maximize", "fmin": "hpo.minimize", "connect_study": "hpo.connect()",
     "pause": "study.stop()", "direction": "study.objectives", "study_name": "study.name",
@@ -81,7 +88,9 @@ def ours(name: str) -> str:
     return f"; it is {_OURS[name]} here" if name in _OURS else ""
 
 
-def _suggestion(name: str, known: "tuple[str, ...]") -> str:
+def _suggestion(name: str, known: "tuple[str, ...]", title: str) -> str:
+    if (title, name) in _INSTEAD:
+        return f"; {_INSTEAD[title, name]}"
     meant = [one for one in _MEANT.get(name.lower(), ()) if one in known]
     if meant:
         return f"; did you mean {meant[0]}="
@@ -107,7 +116,7 @@ def checked(function: _F) -> _F:
     def call(*args: Any, **keywords: Any) -> Any:
         for name in keywords:
             if name not in known:
-                raise TypeError(f"hpo.{title} has no keyword {name!r}{_suggestion(name, shown)}")
+                raise TypeError(f"hpo.{title} has no keyword {name!r}{_suggestion(name, shown, title)}")
         return function(*args, **keywords)
 
     return cast(_F, call)

@@ -41,6 +41,8 @@ def headline(message: str) -> str:
     """The line that says most of a failure's message: of a traceback the exception's type and the first
     line of its text, else the last line, as of a program's output."""
     lines = message.rstrip().splitlines()
+    if message.startswith("  + Exception Group Traceback"):
+        return next((line[4:] for line in lines if line.startswith("  | ") and not line[4].isspace()), lines[0])
     frames = [index for index, line in enumerate(lines) if line.startswith("  File ")]
     after = lines[frames[-1] + 1:] if frames and message.lstrip().startswith("Traceback") else []
     return next((line for line in after if line and not line[0].isspace()), lines[-1] if lines else "").strip()

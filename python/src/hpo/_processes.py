@@ -40,6 +40,11 @@ class Child:
         self._tail: "collections.deque[bytes]" = collections.deque()
         self._at_end = False
 
+    def tell(self, **message: Any) -> None:
+        """Passes it on, unless the child has ended: what it said before is still to be received."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.channel.send(**message)
+
     def kill(self) -> None:
         """With all that it started."""
         with contextlib.suppress(ProcessLookupError):

@@ -1,5 +1,6 @@
 """How a search stands: a bar in a terminal and in a notebook, lines in a log; and what it waits for."""
 
+import contextlib
 import importlib
 import importlib.util
 import shutil
@@ -33,7 +34,8 @@ class _Lines:
         pass
 
     def line(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError, ValueError):  # who reads them has gone: the search goes on
+            print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
         pass
@@ -49,16 +51,18 @@ class _Terminal:
         text = text[:shutil.get_terminal_size().columns - 1]  # one that wraps could not be written over
         if text != self._text:
             self._text = text
-            sys.stderr.write(f"\r\x1b[K{text}")
-            sys.stderr.flush()
+            self._write(f"\r\x1b[K{text}")
 
     def line(self, text: str) -> None:
-        sys.stderr.write(f"\r\x1b[K{text}\n{self._text}")
-        sys.stderr.flush()
+        self._write(f"\r\x1b[K{text}\n{self._text}")
 
     def close(self) -> None:
-        sys.stderr.write("\n")
-        sys.stderr.flush()
+        self._write("\n")
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):  # the terminal has gone: the search goes on
+            sys.stderr.write(text)
+            sys.stderr.flush()
 
 
 class _Bar:

@@ -19,7 +19,7 @@ from ._session import Device, Lease, LeaseLost, Session
 from ._slot import SLOW_START_S, is_loading
 from .errors import Blocked, EndedEarly, InvalidInput, StudyFailed
 from .sizes import readable
-from .study import SessionSink, Study, TrialRecord, job_of, next_lease, raise_if_failed
+from .study import SessionSink, Study, TrialRecord, job_of, next_lease, raise_if_failed, warn_if_used_up
 from .trainer import PRUNED, memory_used, outcome_of
 from .trial import Train, Trial
 
@@ -27,6 +27,7 @@ STOP_GRACE_S = 30.0  # a function that is to stop and does not ask is ended then
 _LEAST_GRACE_S = 5.0  # and of a trial that is out of time after a tenth of that
 START_S = 120.0  # a process that has not reached the function then is ended
 _WATCH_S = 0.02
+_UNTOLD_S = 20.0  # trials that this process asked for and nobody tells are waited for
 _FOREVER_S = 1e9
 _NO_LIMIT = -1
 
@@ -56,11 +57,21 @@ def run(study: Study, train: Train, slots: "list[Device]", isolate: bool, verbos
     """As search, of a study that is open."""
     with contextlib.ExitStack() as cleanup:
         forkers = _forkers(train, len(slots), cleanup) if isolate else []
-        _run(study, train, slots, forkers, isolate, verbose, rules)
+        runner = _run(study, train, slots, forkers, isolate, verbose, rules)
+    if not runner.num_started and not runner.blocked:
+        warnings.warn(f"study {study.name}: no trial has run: {why_ended(study)}", EndedEarly, stacklevel=6)
+
+
+def why_ended(study: Study) -> str:
+    """Why a study that has ended runs nothing more, and how it goes on."""
+    state = study.state()
+    if state.order == _wire.number("StudyOrder", "STUDY_ORDER_STOP"):
+        return "it was stopped; study.resume() has it go on"
+    return state.waiting_for or "its budget is used up; study.extend(10) gives it ten more trials"
 
 
 def _run(study: Study, train: Train, slots: "list[Device]", forkers: "list[Forker]", isolate: bool, verbose: bool,
-         rules: Rules) -> None:
+         rules: Rules) -> "_Runner":
     runner = _Runner(study, verbose, rules)
     try:
         if isolate:
@@ -70,6 +81,7 @@ def _run(study: Study, train: Train, slots: "list[Device]", forkers: "list[Forke
     finally:
         runner.progress.close()
     _check_end(study, runner)
+    return runner
 
 
 def _forkers(train: Train, count: int, cleanup: contextlib.ExitStack) -> "list[Forker]":
@@ -98,6 +110,7 @@ def _check_end(study: Study, runner: "_Runner") -> None:
     elif not study.was_stopped_here and state.order == _wire.number("StudyOrder", "STUDY_ORDER_STOP"):
         warnings.warn(f"study {study.name} was stopped before its budget was used: {state.waiting_for}", EndedEarly,
                       stacklevel=7)
+    warn_if_used_up(state, stacklevel=8)
     if state.counts.completed and state.best_violation > 0:
         warnings.warn(f"study {study.name}: no trial meets the constraints; the best one is the nearest to them",
                       UserWarning, stacklevel=7)
@@ -145,6 +158,7 @@ class _Slot:
         self._text = "the server starts"
         self._since = time.monotonic()
         self.runs_trial = False
+        self.has_ended = False
 
     def does(self, text: str, runs_trial: bool = False) -> None:
         if text != self._text:
@@ -167,6 +181,8 @@ class _Runner:
         self.stop = threading.Event()
         self.error: "BaseException | None" = None
         self.blocked = ""  # why nothing that could run is left
+        self.num_started = 0
+        self._untold_since: "float | None" = None
         self._study = study
         self._slots: "list[_Slot]" = []
         state = study.state()
@@ -194,7 +210,7 @@ class _Runner:
             self.error = self.error or error
             self.stop.set()
         finally:
-            slot.does("has ended")
+            slot.has_ended = True
             session.close()
 
     def in_this_process(self, train: Train) -> None:
@@ -220,9 +236,11 @@ class _Runner:
         slot.does("the server looks for a configuration")
         if not self._may_start():
             return None
-        lease, answer = next_lease(self._study, session, self._deadline - time.monotonic(), self.stop, slot.does)
+        lease, answer = next_lease(self._study, session, self._deadline - time.monotonic(), self.stop,
+                                   lambda what: self._hears(slot, what))
         if lease is not None:
             number = lease.assignment.trial
+            self.num_started += 1
             slot.does(f"trial {number} runs", runs_trial=True)
             self.progress.started(number)
         elif answer is not None and answer.blocked and not self.stop.is_set():
@@ -235,6 +253,23 @@ class _Runner:
                 return False
             self._left -= 1
             return True
+
+    def _take_back(self) -> None:
+        """A trial that has started did not end here: it does not count."""
+        with self._lock:
+            self._left += 1
+
+    def _hears(self, slot: _Slot, what: str) -> None:
+        """What a slot waits for. Where that are trials of this process alone, the search ends after a while."""
+        untold = self._study.untold()
+        slot.does(untold or what)
+        if not untold:
+            self._untold_since = None
+        elif self._untold_since is None:
+            self._untold_since = time.monotonic()
+        elif time.monotonic() > self._untold_since + _UNTOLD_S:
+            self.blocked = untold
+            self.stop.set()
 
     def _after(self, number: int, end: "dict[str, Any]", state: str) -> None:
         """What the caller wants of each trial that ended."""
@@ -249,9 +284,9 @@ class _Runner:
                     callback(self._study, record)
 
     def _waits(self) -> "tuple[str, bool]":
-        slots = list(self._slots)
+        slots = [slot for slot in list(self._slots) if not slot.has_ended]
         trouble = self._study.channel.trouble()
-        texts = [trouble] * bool(trouble) + [slot.told() for slot in slots]
+        texts = [trouble] * bool(trouble) + ([slot.told() for slot in slots] or ["the search ends"])
         return "; ".join(dict.fromkeys(texts)), not trouble and all(slot.runs_trial for slot in slots)
 
     def _finish(self, session: Session, lease: Lease, end: "dict[str, Any] | None",
@@ -260,6 +295,7 @@ class _Runner:
             end = {"kind": "cancelled"}
         if end is None:
             session.release(lease, lease.stop or "interrupted")
+            self._take_back()
             self.progress.ended(lease.assignment.trial, "queued", None, _line(lease, {}, "queued"))
             return
         try:
@@ -271,7 +307,9 @@ class _Runner:
             shutil.rmtree(self._checkpoints / str(lease.assignment.trial), ignore_errors=True)
         value = _outcomes.numbers(end.get("metrics", {})).get(lease.assignment.objective.metric)
         self.progress.ended(lease.assignment.trial, state, value, _line(lease, end, state))
-        if state not in ("queued", "lost"):
+        if state in ("queued", "lost"):
+            self._take_back()
+        else:
             self._after(lease.assignment.trial, end, state)
 
 
@@ -310,11 +348,10 @@ class _Attempt:
                                    lambda: not self._stop.is_set() and not self._lease.stop)
         if child is None:
             return None
+        answered = False
         try:
-            child.channel.send(**job)
+            child.tell(**job)
             answered = self._follow(child)
-        except (BrokenPipeError, ConnectionResetError):
-            answered = False
         finally:
             if not self._end:
                 child.kill()
@@ -370,7 +407,7 @@ class _Attempt:
             self._lease.stop = self._lease.stop or "time limit"
         if not self._killed and self._lease.stop and not self._told_at:
             self._told_at = now
-            child.channel.send(type="stop", reason=self._lease.stop)
+            child.tell(type="stop", reason=self._lease.stop)
         if self._told_at and self._lease.stop != "pruned" and now > self._told_at + self._grace_s():
             self._killed = "stopped"
         if self._limit_s and now > self._begin + self._limit_s + self._grace_s():

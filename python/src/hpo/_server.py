@@ -1,7 +1,6 @@
 """hpo-server over a storage folder: the first process that opens the folder starts it, others join it,
 and whoever finds it gone starts it again."""
 
-import ctypes
 import fcntl
 import json
 import os
@@ -38,11 +37,6 @@ def program(name: str) -> str:
     return found
 
 
-def _die_with_parent() -> None:
-    """The kernel ends the calling process when the thread that started it ends (Linux)."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
-
-
 def _start(command: "list[str]", log: "IO[bytes]", kept: "tuple[int, ...]") -> "subprocess.Popen[bytes]":
     """Ends with this process, not with the thread that calls: a thread waits for its end."""
     started: "queue.SimpleQueue[subprocess.Popen[bytes] | Exception]" = queue.SimpleQueue()
@@ -50,7 +44,7 @@ def _start(command: "list[str]", log: "IO[bytes]", kept: "tuple[int, ...]") -> "
     def run() -> None:
         try:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=kept,
-                                       start_new_session=True, preexec_fn=_die_with_parent)
+                                       start_new_session=True)
         except Exception as error:
             started.put(error)
             return
@@ -157,14 +151,14 @@ class FolderServer:
         self._address_file.unlink(missing_ok=True)
         if not _takes_sockets(self._folder):
             listen, kept = "127.0.0.1:0", (lock,)
-        elif len(os.fsencode(self._socket())) < _UNIX_PATH_BYTES:
+        elif self._is_plain():
             listen, kept = f"unix:{self._socket()}", (lock,)
         else:
             listen, kept = f"unix:/proc/self/fd/{self._fd}/server.sock", (lock, self._fd)
         with open(self.log, "ab") as log:
             self._process = _start(
                 [program("hpo-server"), "--listen", listen, "--db", str(self._folder / "hpo.db"),
-                 "--address-file", str(self._address_file)], log, kept)
+                 "--address-file", str(self._address_file), "--end-with", str(os.getpid())], log, kept)
         while (address := self._address()) is None:
             status = self._process.poll()
             if status is not None or patience.is_over():
@@ -195,6 +189,11 @@ class FolderServer:
     def _socket(self) -> str:
         return str(self._folder / "server.sock")
 
+    def _is_plain(self) -> bool:
+        """Whether the socket's path can be an address as it is: gRPC reads addresses as URIs, and lists of them."""
+        path = self._socket()
+        return len(os.fsencode(path)) < _UNIX_PATH_BYTES and path.isprintable() and not set(path) & set(",;#?%")
+
     def _address(self) -> "str | None":
         """None where the server has not written one. A socket's path is the one that this process
         has for it: a container may have the folder under another name."""
@@ -204,7 +203,7 @@ class FolderServer:
             return None
         if not written.startswith("unix:"):
             return written or None
-        if len(os.fsencode(self._socket())) < _UNIX_PATH_BYTES:
+        if self._is_plain():
             return f"unix:{self._socket()}"
         return f"unix:/proc/self/fd/{self._fd}/server.sock"
 
@@ -235,6 +234,7 @@ def _cannot_use(folder: pathlib.Path, error: OSError) -> HpoError:
 def _end(process: "subprocess.Popen[bytes]") -> None:
     if process.poll() is None:
         process.terminate()
+        process.send_signal(signal.SIGCONT)  # one that was stopped ends as well
         try:
             process.wait(STOP_S)
         except subprocess.TimeoutExpired:

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from . import _wire
 from ._presence import Presence
-from .errors import HpoError, ServerError
+from .errors import HpoError, InvalidInput, ServerError
 
 _LOST = "lease lost"
 _KEPT = ("study", "trial", "attempt", "lease_token", "database", "limit_bytes", "seed", "memory_policy", "epochs")
@@ -36,6 +36,7 @@ class Lease:
 
     assignment: Any
     stop: str = ""
+    is_told: bool = False  # how it ended
 
     def fill(self, request: Any) -> Any:
         for key in ("study", "trial", "attempt", "lease_token", "database"):
@@ -179,6 +180,8 @@ class Session:
             self._presence.close()
 
     def _report(self, lease: Lease, request: Any) -> None:
+        if lease.is_told:
+            raise InvalidInput(f"trial {lease.assignment.trial} was told already: nothing can be reported of it")
         try:
             answer = self._of_lease(lease, "ReportMeasurements", request)
         except LeaseLost:

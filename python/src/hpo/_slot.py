@@ -14,6 +14,7 @@ import sys
 import traceback
 
 SLOW_START_S = 10.0
+STUCK_S = 30.0  # an import that takes longer shows where it is
 _state = {"loading": False}
 _SAFE_THREADS = ("jemalloc_bg_thd",)  # pyarrow brings it
 
@@ -57,7 +58,7 @@ def main(fd: int) -> None:
     sys.argv[:] = setup["argv"]
     for name, lines_of_cell in setup["cells"].items():
         linecache.cache[name] = (sum(map(len, lines_of_cell)), None, lines_of_cell, name)
-    faulthandler.dump_traceback_later(SLOW_START_S, exit=False)
+    faulthandler.dump_traceback_later(STUCK_S, exit=False)
     _state["loading"] = True
     try:
         train = pickle.loads(data)

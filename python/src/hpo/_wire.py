@@ -2,6 +2,7 @@
 beside this file; grpc is imported with the first channel, since that takes longer than all else."""
 
 import functools
+import os
 import pathlib
 import threading
 import time
@@ -86,6 +87,8 @@ class Channel:
     returns its address."""
 
     def __init__(self, address: str, revive: "Callable[[], str] | None" = None) -> None:
+        # It tells of each fork of a process that has a channel, which no search forks while it uses one.
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
         import grpc
 
         self._grpc: Any = grpc

@@ -3,6 +3,7 @@ the frames of the code that said them."""
 
 import json
 import math
+import numbers
 import operator
 from typing import Any, Mapping, cast
 
@@ -77,7 +78,7 @@ def _unusual_step(given: Any, plain: Any, value: Any) -> int:
     if hasattr(plain, "item") and getattr(plain, "ndim", 0) == 0:
         plain = plain.item()
     is_real = isinstance(cast(object, plain), float)
-    if is_real and isinstance(value, int) and not isinstance(value, bool):
+    if is_real and isinstance(value, numbers.Integral):
         raise InvalidInput(f"trial.report: step: expected a whole number, got {given!r} with the value {value!r}; "
                            f"{_ORDER}, not report(value, step)")
     if is_real and math.isfinite(plain) and plain == int(plain):
@@ -109,6 +110,13 @@ def metrics(given: "Mapping[str, Any]", what: str = "metrics") -> "dict[str, flo
     return {name(key, f"{what}: a name"): number(value, f"metric {key!r}") for key, value in given.items()}
 
 
+def _plain(given: Any) -> Any:
+    """A scalar or an array of numpy or torch, as JSON has it."""
+    if hasattr(given, "tolist"):
+        return given.tolist()
+    raise TypeError(f"a {type(given).__name__} is none")
+
+
 def attributes(given: "Mapping[str, Any]") -> "dict[str, str]":
     """As the server takes them: JSON texts."""
     told: "dict[str, str]" = {}
@@ -117,8 +125,8 @@ def attributes(given: "Mapping[str, Any]") -> "dict[str, str]":
         if key.startswith(_RESERVED):
             raise InvalidInput(f"attribute {key!r}: expected a key that does not begin with {_RESERVED}")
         try:
-            written = json.dumps(value, allow_nan=False)
-            text(json.dumps(value, ensure_ascii=False), f"attribute {key!r}")
+            written = json.dumps(value, allow_nan=False, default=_plain)
+            text(json.dumps(value, ensure_ascii=False, default=_plain), f"attribute {key!r}")
         except (TypeError, RecursionError) as error:
             raise InvalidInput(f"attribute {key!r}: expected a value that JSON has, got {value!r:.200} "
                                f"({error})") from None

@@ -66,7 +66,10 @@ class Connection:
             import tempfile
 
             storage = cleanup.enter_context(tempfile.TemporaryDirectory(prefix="hpo-"))
-        self.folder = pathlib.Path(storage)
+        if not str(storage):
+            raise InvalidInput("storage: expected a folder, got an empty text")
+        # As it is now: the program may change its working directory.
+        self.folder = pathlib.Path(storage).expanduser().absolute()
         if self.folder.exists() and not self.folder.is_dir():
             raise InvalidInput(f"storage: expected a folder, or an address such as \"grpc://localhost:{_PORT}\", got "
                                f"the file {str(storage)!r}")

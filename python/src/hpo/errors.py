@@ -37,7 +37,8 @@ class Blocked(HpoError):
 
 
 class EndedEarly(UserWarning):
-    """A search ended before its budget was used: nothing that could run is left. The text says why."""
+    """A search ended before its budget was used: nothing that could run is left, or every configuration of the
+    space has been tried. The text says why."""
 
 
 class Stopped(Exception):

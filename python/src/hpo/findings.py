@@ -41,7 +41,11 @@ class Findings:
     @property
     def waiting_for(self) -> str:
         """What the study waits for, and what would help; empty: nothing."""
-        return str(self.state().waiting_for)
+        return str(self.state().waiting_for) or self.untold()
+
+    def untold(self) -> str:
+        """Which trials alone are waited for, since this process asked for them; empty: there are none."""
+        return ""
 
     @property
     def objectives(self) -> "dict[str, str]":

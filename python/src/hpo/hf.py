@@ -89,12 +89,14 @@ class HpoCallback(transformers.TrainerCallback):  # pyright: ignore[reportUntype
                            f"{' and DeepSpeed' if trainer.is_deepspeed_enabled else ''}; set "
                            "CUDA_VISIBLE_DEVICES to one card, and use no launcher")
         self._steps = _Steps(trainer, self._trial)
+        self._args = trainer.args
         self._train = trainer.train
         trainer.train = self._train_on
 
     def _train_on(self, resume_from_checkpoint: Any = None, *given: Any, **named: Any) -> Any:
         """trainer.train, from the last checkpoint of an earlier attempt. Raises Stopped after it where
-        the trial was told to end, so that the rest of the script does not run."""
+        the trial was told to end, so that the rest of the script does not run. Later calls of
+        save_model write into the trial's output folder."""
         trial = cast(Trial, self._trial)
         if resume_from_checkpoint is None:
             resume_from_checkpoint = last_checkpoint(trial.checkpoint_dir)
@@ -103,6 +105,8 @@ class HpoCallback(transformers.TrainerCallback):  # pyright: ignore[reportUntype
         trained = self._train(resume_from_checkpoint, *given, **named)
         if trial.should_stop():
             raise Stopped(trial.stop_reason())
+        # The checkpoint folder is removed with the trial; what save_model writes is kept.
+        self._args.output_dir = str(trial.job.get("output_dir") or self._args.output_dir)
         return trained
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:

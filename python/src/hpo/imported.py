@@ -1,11 +1,21 @@
 """Trials that ran elsewhere, as the server takes them."""
 
+import math
 from typing import Any, Iterable, Mapping, Sequence
 
 from . import _wire, checks
 from .errors import InvalidInput
 
 _STATES = ("completed", "pruned", "failed")
+
+
+def values_of(value: "float | Sequence[float]", objectives: "Sequence[str]") -> "dict[str, Any]":
+    """By the objectives' names: one number of one objective, else a list in their order."""
+    listed = list(value) if isinstance(value, (list, tuple)) else [value]
+    if len(listed) != len(objectives):
+        raise InvalidInput(f"add_trial: value: expected {'one number' if len(objectives) == 1 else 'a list'}, as the study "
+                           f"has {'one objective' if len(objectives) == 1 else f'{len(objectives)} objectives'}, got {value!r}")
+    return dict(zip(objectives, listed))
 
 
 def add(one: Any, state: str, metrics: "Mapping[str, Any]", objectives: "Sequence[str]", error: str,
@@ -18,6 +28,10 @@ def add(one: Any, state: str, metrics: "Mapping[str, Any]", objectives: "Sequenc
     if state == "completed" and missing:
         raise InvalidInput(f"add_trial: expected value= or metrics= with each objective of a completed trial, got none "
                            f"of {', '.join(map(repr, missing))}")
+    worst = [name for name in objectives if name in numbers and not math.isfinite(numbers[name])]
+    if state == "completed" and worst:
+        raise InvalidInput(f"add_trial: expected a finite {worst[0]} of a completed trial, got {numbers[worst[0]]}; one "
+                           "without a usable value is added with state=\"failed\" and its error=")
     one.attributes.update(attributes)
     for step, value in reports:
         one.measurements.add(step=checks.step(step), metrics={objectives[0]: checks.number(value, "add_trial: report")})

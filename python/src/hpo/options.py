@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, List, Mapping, Optional, TypedDict, Union
 
 from .errors import InvalidInput
 from .sizes import num_bytes
-from .values import plain
+from .values import plain, plain_tree
 
 if TYPE_CHECKING:
     from .custom import Pruner, Sampler
@@ -66,6 +66,7 @@ class MemoryOptions(TypedDict, total=False):
     relevant: List[str]
 
 
+_LEAST_LIMIT = 1 << 20  # less is a slip of the unit: no process runs in it
 SamplerLike = Union[str, SamplerOptions, "Sampler", None]
 PrunerLike = Union[str, PrunerOptions, "Pruner", None]
 MemoryLike = Union[int, str, MemoryOptions, None]
@@ -78,7 +79,7 @@ def section(given: Any, name: str) -> "dict[str, Any]":
     if isinstance(given, str):
         return {"type": given}
     if isinstance(given, Mapping):
-        return {key: plain(value) for key, value in cast("Mapping[str, Any]", given).items()}
+        return plain_tree(cast("Mapping[str, Any]", given))
     raise InvalidInput(f"{name}: expected a type such as \"random\", a dict of a study file's keys or an object of "
                        f"a class of hpo.{name.capitalize()}, got {given!r}")
 
@@ -87,11 +88,13 @@ def memory_section(given: Any) -> "tuple[int, dict[str, Any]]":
     """The limit in bytes, 0: none, and the section of the study file."""
     if given is None:
         return 0, {}
-    if not isinstance(given, Mapping):
-        return num_bytes(plain(given), "memory"), {}
-    rest = dict(cast("Mapping[str, Any]", given))
+    rest = dict(cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else {"limit": given}
+    what = "memory: limit" if isinstance(given, Mapping) else "memory"
     limit = rest.pop("limit", None)
-    return (0 if limit is None else num_bytes(plain(limit), "memory: limit")), rest
+    size = 0 if limit is None else num_bytes(plain(limit), what)
+    if 0 < size < _LEAST_LIMIT:
+        raise InvalidInput(f"{what}: expected at least 1MiB, got {limit!r}")
+    return size, rest
 
 
 def budget_section(given: "Optional[BudgetOptions]", trials: "Optional[int]", target: "Optional[float]") -> "dict[str, Any]":

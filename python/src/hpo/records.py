@@ -128,10 +128,16 @@ class Reader:
         return TrialRecord(
             number=int(trial.number), state=_wire.name("TrialState", trial.state),
             params=self.objects.given(_wire.params_of(trial.params)),
-            value=trial.value if trial.HasField("value") else None,
+            value=self._value(trial, metrics),
             metrics=dict(metrics if metrics is not None else trial.last_measurement.metrics),
             why=_why(kind, end), started=_time(trial, "started"), ended=_time(trial, "ended"),
             objectives=self.objectives, details=details, **noted_of(trial))
+
+    def _value(self, trial: Any, metrics: "Mapping[str, float] | None") -> "float | None":
+        """Of the first objective. The server ranks by finite values alone; another one stays what it was."""
+        if trial.HasField("value"):
+            return float(trial.value)
+        return metrics.get(self.objectives[0]) if metrics is not None and len(self.objectives) == 1 else None
 
     def details(self, trial: Any) -> Details:
         kind, end = _end_of(trial)

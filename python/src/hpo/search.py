@@ -122,6 +122,8 @@ def run(study: Study, train: Train, trials: "int | None", timeout: "float | None
         raise InvalidInput(f"the study {study.name} has no budget: expected trials= or timeout=, or a study with trials=, "
                            "target= or budget=, got none of them")
     slots = _slots(train, parallel, isolate, study.device.capacity_bytes)
+    if catch is not None and study.state().budget.failures_in_a_row:
+        study.update(failures_in_a_row=0)  # as minimize does: they fail their trial alone, however many
     from . import _runner  # what only a search needs is imported by it
 
     _runner.run(study, WithObjects(train, study.objects) if study.objects else train, slots, isolate, verbose, rules)
@@ -148,6 +150,15 @@ def _count(given: "int | None", name: str) -> "int | None":
     return told
 
 
+def _listed(given: Any, expected: str) -> "list[Any]":
+    """Of a keyword that takes one or several."""
+    if callable(given):
+        return [given]
+    if not hasattr(given, "__iter__"):
+        raise InvalidInput(f"{expected}, got {given!r}")
+    return list(given)
+
+
 def _rules(trials: "int | None", timeout: "float | None", callbacks: "Sequence[Callback]",
            catch: "Sequence[Type[BaseException]] | None") -> "Rules":
     from ._runner import Rules  # what only a search needs is imported by it
@@ -156,11 +167,11 @@ def _rules(trials: "int | None", timeout: "float | None", callbacks: "Sequence[C
     seconds = plain(timeout)
     if seconds is not None and (not is_number(seconds) or seconds <= 0):
         raise InvalidInput(f"timeout: expected seconds, more than 0, got {timeout!r}")
-    listed: "list[Any]" = [callbacks] if callable(callbacks) else list(callbacks)
+    listed: "list[Any]" = _listed(callbacks, "callbacks: expected functions of a study and a trial's record")
     for one in listed:
         if not callable(one):
             raise InvalidInput(f"callbacks: expected functions of a study and a trial's record, got {one!r}")
-    types: "tuple[Any, ...] | None" = None if catch is None else (catch,) if isinstance(catch, type) else tuple(catch)
+    types = None if catch is None else _listed(catch, "catch: expected classes of exceptions")
     for kind in types or ():
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
             raise InvalidInput(f"catch: expected classes of exceptions, got {kind!r}")

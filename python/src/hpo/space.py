@@ -12,6 +12,7 @@ from .values import Objects, Value, kept, plain, real, whole
 if TYPE_CHECKING:
     import random
 
+_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF)}
 _NAMES = {"float": "hpo.uniform", "int": "hpo.int", "choices": "hpo.choice"}
 
 
@@ -69,6 +70,8 @@ def _conditions(when: "Mapping[str, Any] | None") -> "Mapping[str, Any] | None":
 
 
 def _range(kind: str, low: float, high: float, more: "dict[str, Any]") -> Domain:
+    if kind == "float" and low == high:
+        raise InvalidInput(f"{_NAMES[kind]}: expected low < high, got {low!r} twice; one value alone is a list: [{low!r}]")
     if low > high:
         raise InvalidInput(f"{_NAMES[kind]}: expected low <= high, got {low!r} and {high!r}")
     if more.get("log") and low <= 0:
@@ -205,6 +208,9 @@ def _instead(given: Any) -> str:
 
 
 def domains_of(space: Space) -> "dict[str, Domain]":
+    if not isinstance(cast(object, space), Mapping):
+        raise InvalidInput(f"space: expected a dict of hpo.uniform, hpo.log, hpo.int and lists by the parameters' names, "
+                           f"got {space!r:.200}")
     return {checks.name(name, "a parameter"): domain_of(name, given) for name, given in space.items()}
 
 
@@ -232,6 +238,8 @@ def study_file(name: str, space: "Mapping[str, Domain]", objectives: "Mapping[st
         raise InvalidInput("the search space: expected at least one parameter, got none")
     parameters = {key: entry_of(domain) for key, domain in space.items()}
     goals = [{"metric": metric, "direction": way} for metric, way in objectives.items()]
-    return json.dumps({"name": name, "objective": goals[0] if len(goals) == 1 else goals,
-                       "trainer": {"task": "function"}, "parameters": parameters,
-                       **{key: section for key, section in sections.items() if section}})
+    file = {"name": name, "objective": goals[0] if len(goals) == 1 else goals,
+            "trainer": {"task": "function"}, "parameters": parameters,
+            **{key: section for key, section in sections.items() if section}}
+    # Characters as they are, as YAML has no pairs of surrogates; but those that it takes for ends of lines.
+    return json.dumps(file, ensure_ascii=False).translate(_ESCAPED)

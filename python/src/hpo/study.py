@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import uuid
+import warnings
 from typing import Any, Callable, Generator, Iterable, Mapping, Sequence, Type, Union, cast
 
 from . import _outcomes, _wire, archive, checks, options
@@ -15,7 +16,7 @@ from ._presence import release_dead
 from ._session import Device, Lease, Session
 from .connection import Connection
 from .custom import Judge, Pruner, Sampler
-from .errors import HpoError, InvalidInput, ServerError, StudyFailed
+from .errors import EndedEarly, HpoError, InvalidInput, ServerError, StudyFailed
 from .findings import Findings
 from .options import BudgetOptions, MemoryLike, PrunerLike, SamplerLike
 from .ranges import Edited, edit_request, edited_of
@@ -23,11 +24,12 @@ from .records import Reader, Report, TrialRecord
 from .space import Domain, Space, domains_of, entry_of, objects_of, study_file
 from .trainer import metrics_of, outcome_of
 from .trial import Train, Trial
-from .values import Objects
+from .values import Objects, plain, plain_tree, whole
 
 WAIT_S = 2.0  # of one call
 _LOOK_S = 2.0  # between looks for dead processes
 _PROPOSE_S = 0.1  # between looks for a place for a sampler's proposal
+_SPACE_USED_UP = "every configuration of the space has been tried"  # as sampler/termination.cc says it
 Result = Union[float, Sequence[float], Mapping[str, float], Exception, None]
 Callback = Callable[["Study", TrialRecord], Any]
 
@@ -105,6 +107,9 @@ class Study(Findings):
         on it while one of them has it open. `server`: the address of a running hpo-server that keeps it
         instead. With neither, the study is in a temporary folder, deleted on close. Close it, or use it in a
         `with` statement."""
+        if not isinstance(cast(object, name), str):
+            raise InvalidInput(f"name: expected a text, got {name!r:.200}" + (
+                "; the space comes after the name: hpo.Study(\"study\", space)" if isinstance(name, Mapping) else ""))
         self.plan = plan
         limit, memory_section = options.memory_section(memory)
         given = device or Device()
@@ -117,9 +122,9 @@ class Study(Findings):
             "sampler": options.section(None if self._sampler else sampler, "sampler"),
             "pruner": {"type": "none"} if own_pruner else options.section(pruner, "pruner"),
             "budget": options.budget_section(budget, trials, target), "memory": memory_section,
-            "constraints": [dict(one) for one in constraints or ()], "warm_start": list(warm_start or ())}
+            "constraints": [plain_tree(one) for one in constraints or ()], "warm_start": list(warm_start or ())}
         if seed is not None:
-            sections["sampler"] = {**sections["sampler"], "seed": seed}
+            sections["sampler"] = {**sections["sampler"], "seed": whole(seed, "seed")}
         self._domains = None if space is None else domains_of(space)
         goals = objectives or {metric: direction}
         file = "" if self._domains is None else self._file(name, self._domains, goals, sections)
@@ -212,7 +217,9 @@ class Study(Findings):
         lease, answer = next_lease(self, session, timeout)
         if lease is None:
             if answer is not None and answer.all_studies_finished:
-                raise_if_failed(self.state())
+                state = self.state()
+                raise_if_failed(state)
+                warn_if_used_up(state, stacklevel=3)
             return None
         self._asked[lease.assignment.trial] = lease
         if self.folder is not None:
@@ -230,6 +237,20 @@ class Study(Findings):
                 self._asked_file = Asked(folder, session.worker)
         self._asked_file.note(lease, list(self._asked.values()))
 
+    def untold(self) -> str:
+        """Which trials this process has asked for and not told, where nothing else of the study runs or waits, and
+        no other thread of this process is there to tell them; empty: it is otherwise."""
+        asked = sorted(self._asked)
+        if not asked or any(not thread.daemon and not thread.name.startswith("hpo-") and
+                            thread is not threading.main_thread() for thread in threading.enumerate()):
+            return ""
+        counts = self.state().counts
+        if counts.queued or counts.running != len(asked):
+            return ""
+        named = f"trial {asked[0]} was" if len(asked) == 1 else f"trials {', '.join(map(str, asked[:5]))} were"
+        return (f"{named} asked for by this process and never told; study.tell({asked[0]}, value) ends it, or "
+                "study.close() gives it back")
+
     def tell(self, trial: "Trial | int", result: Result) -> str:
         """Tells how a trial ended: the objective's value (several: a list in the study's order), a dict of all
         metrics, or the exception that was raised (from an OutOfMemory, or that of a framework, the sampler
@@ -238,6 +259,7 @@ class Study(Findings):
         A trial that another process has asked for is told by the Trial, which can be pickled, or in the same
         storage folder by its number. While that process lives nobody else gets the trial; when it ends, the
         trial waits again, and can still be told by its number until somebody else gets it."""
+        trial = plain(trial)
         number = trial if isinstance(trial, int) else trial.number
         session, lease = self._lease_of(number, trial)
         if isinstance(trial, int):
@@ -257,6 +279,7 @@ class Study(Findings):
 
         end = outcome_of(told, trial)
         self._asked.pop(number, None)
+        lease.is_told = True
         if end is None:
             session.release(lease, lease.stop)
             return "queued"
@@ -321,10 +344,9 @@ class Study(Findings):
         """Adds a trial that ran elsewhere, from which the sampler learns: its `value`, of several objectives a
         list, or all `metrics`; `state` "completed", "pruned" or "failed", with the `error`; `reports`:
         (step, value) of the first objective. `counts`: whether it uses a trial of the budget. Returns its number."""
-        from .imported import add  # what only this needs is imported by it
+        from .imported import add, values_of  # what only this needs is imported by it
 
-        told: "dict[str, Any]" = {} if value is None else dict(zip(
-            self._reader.objectives, cast("Sequence[float]", value) if isinstance(value, (list, tuple)) else [value]))
+        told = {} if value is None else values_of(value, self._reader.objectives)
         told.update(metrics or {})
         request = _wire.message("ImportTrialsRequest")(study=self.name, count_against_budget=counts)
         one = request.trials.add(origin=f"python:{uuid.uuid4().hex}")
@@ -374,6 +396,18 @@ class Study(Findings):
     def resume(self) -> None:
         """Has a study that was stopped, or that failures ended, go on."""
         self._order("STUDY_ORDER_RUN", False)
+
+    @checked
+    def extend(self, trials: int) -> None:
+        """Gives the study so many more trials: on top of its budget, or of what it has used where that is more."""
+        if isinstance(trials, bool) or trials < 1:
+            raise InvalidInput(f"study.extend: expected a number of trials from 1, got {trials!r}")
+        self.update(add_trials=trials)
+
+    def update(self, **changes: Any) -> None:
+        """Changes the budget, by fields of the server's UpdateStudyRequest (proto/hpo/v1/study.proto)."""
+        request = _wire.message("UpdateStudyRequest")(name=self.name, request_id=uuid.uuid4().hex, **changes)
+        self.channel.call("StudyService/UpdateStudy", request)
 
     def _order(self, order: str, running_trials: bool) -> None:
         request = _wire.message("OrderStudyRequest")(
@@ -454,6 +488,16 @@ def next_lease(study: Study, session: Session, wait_s: float, stop: "threading.E
             (stop or threading.Event()).wait(_PROPOSE_S)
         study.release_dead()
     return None, answer
+
+
+def warn_if_used_up(state: Any, stacklevel: int) -> None:
+    """Where trials have had every configuration, and the budget is not used."""
+    counts = state.counts
+    used = counts.queued + counts.running + counts.completed + counts.pruned + counts.failed + counts.cancelled
+    budget_left = not state.budget.HasField("trials") or used < state.budget.trials
+    if budget_left and str(state.waiting_for).startswith(_SPACE_USED_UP):
+        warnings.warn(f"study {state.name} ended before its budget was used: {state.waiting_for}", EndedEarly,
+                      stacklevel=stacklevel)
 
 
 def raise_if_failed(state: Any) -> None:

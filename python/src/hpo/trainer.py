@@ -124,6 +124,14 @@ def _types(error: BaseException) -> "list[str]":
     return [f"{one.__module__}.{one.__qualname__}" for one in type(error).__mro__]
 
 
+def _traceback(error: BaseException) -> str:
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
+def _failed(error: BaseException) -> "dict[str, Any]":
+    return {"kind": "failed", "class": "INTERNAL", "message": _traceback(error), "raised": _types(error)}
+
+
 def outcome_of(train: Train, trial: Trial, catch_exit: bool = False) -> "dict[str, Any] | None":
     """Runs the function; how the trial ended, as the protocol says it. None: without a result.
     `catch_exit`: sys.exit fails the trial; else the process ends, and its status decides."""
@@ -141,14 +149,15 @@ def outcome_of(train: Train, trial: Trial, catch_exit: bool = False) -> "dict[st
         if not catch_exit:
             raise
         return _exited(error)
-    except Exception as error:  # the trial fails, the study goes on
+    except BaseException as error:  # the trial fails, the study goes on
+        if not isinstance(error, Exception) and (not catch_exit or isinstance(error, KeyboardInterrupt)):
+            raise
         said = _said(error)
-        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         if is_out_of_memory(error):
             return {"kind": "out_of_memory", "error_message": said or type(error).__name__,
-                    "limit_bytes": trial.limit_bytes, "error_traceback": text,
+                    "limit_bytes": trial.limit_bytes, "error_traceback": _traceback(error),
                     "needed_bytes": int(getattr(error, "needed_bytes", 0))}
-        return {"kind": "failed", "class": "INTERNAL", "message": text, "raised": _types(error)}
+        return _failed(error)
     if reason in PRUNED:
         return {"kind": "stopped_by_pruner", "step": trial.last_step,
                 **({"pruner": reason} if reason == "time limit" else {}),
@@ -165,7 +174,13 @@ def _shortened(outcome: "dict[str, Any] | None") -> "dict[str, Any] | None":
 
 def _send_outcome(channel: _channel.LineChannel, trial: Trial, train: Train,
                   own_process: bool, catch_exit: bool = False) -> None:
-    outcome = _shortened(outcome_of(train, trial, catch_exit))
+    try:
+        end = outcome_of(train, trial, catch_exit)
+    except KeyboardInterrupt as error:
+        if not (own_process and catch_exit):
+            raise
+        end = _failed(error)  # the function's own: a terminal's interrupt ends the process
+    outcome = _shortened(end)
     plan = {"final_plan": trial.final_plan} if trial.final_plan else {}
     channel.send(type="outcome", outcome=outcome, memory=memory_used(trial, own_process), **plan)
 

@@ -136,7 +136,8 @@ class Trial:
                **metrics: float) -> None:
         """Reports an intermediate value of the objective, metrics or both, at a step: a whole number, such as
         that of optimizer steps. `epoch`: passes over the data so far, by which a pruner compares trials whose
-        steps differ. The pruner judges by the objective. What docs/limits.md does not allow raises InvalidInput."""
+        steps differ. The pruner judges by the objective. Several reports of one step are one: of each metric the
+        first value counts. What docs/limits.md does not allow raises InvalidInput."""
         told = checks.step(step, value)
         epoch = checks.epoch(epoch)
         if value is not None:

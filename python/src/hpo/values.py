@@ -16,13 +16,21 @@ def plain(given: Any) -> Any:
     """Python's own number, text or bool of a scalar of numpy or torch; anything else as it is."""
     if given is None or type(cast(object, given)) in (bool, int, float, str, tuple, list):
         return given
-    item = getattr(given, "item", None)
-    if callable(item) and getattr(given, "ndim", 0) == 0:
-        return item()
+    if getattr(given, "ndim", None) == 0 and callable(getattr(given, "item", None)):
+        return given.item()
     for base in (int, float, str):
         if isinstance(given, base) and not isinstance(given, bool) and not hasattr(given, "name"):
             return base(given)
     return given
+
+
+def plain_tree(given: Any) -> Any:
+    """The same with the scalars within dicts and lists: what is written as JSON."""
+    if isinstance(given, Mapping):
+        return {key: plain_tree(one) for key, one in cast("Mapping[Any, Any]", given).items()}
+    if isinstance(given, (list, tuple)):
+        return [plain_tree(one) for one in cast("Sequence[Any]", given)]
+    return plain_tree(given.tolist()) if hasattr(given, "tolist") and getattr(given, "ndim", 0) else plain(given)
 
 
 def is_number(given: object) -> bool:

@@ -82,6 +82,42 @@ TEST(SelectTrials, NullIsAChoiceThatIsNoMoreAndNoLessThanANumber) {
   EXPECT_THAT(numbers("depth<9"), ElementsAre(1));
 }
 
+TEST(SelectTrials, AValueThatCannotBeComparedIsAnError) {
+  StudySpec study = Study();
+  study.space.parameters[1].domain = CategoricalDomain{{std::string("bert"), std::string("gpt2")}};
+  study.space.parameters.push_back(
+      {.name = "batch", .domain = CategoricalDomain{{int64_t{8}, int64_t{16}, Null()}}});
+  study.space.parameters.push_back({.name = "layers", .domain = IntDomain{}});
+  const std::pair<const char*, const char*> cases[] = {
+      {"lr>abc", "--where: lr: expected a number, got 'abc'"},
+      {"lr=", "--where: lr: expected a number, got ''"},
+      {"lr!=null", "--where: lr: expected a number, got 'null'"},
+      {"lr<nan", "--where: lr: expected a number, got 'nan'"},
+      {"layers=two", "--where: layers: expected a number, got 'two'"},
+      {"f1>=good", "--where: f1: expected a number, got 'good'"},
+      {"value>1,5", "--where: value: expected a number, got '1,5'"},
+      {"number=#3", "--where: number: expected a number, got '#3'"},
+      {"time>5m", "--where: time: expected a number of seconds, got '5m'"},
+      {"state=done", "--where: state: expected one of queued, running, completed"},
+      {"state=complete", "did you mean 'completed'?"},
+      {"state>running", "--where: state: expected = or !=, got >"},
+      {"model=bret",
+       "--where: model: expected one of bert, gpt2, got 'bret'; did you mean 'bert'?"},
+      {"batch=few", "--where: batch: expected one of 8, 16, null, got 'few'"},
+      {"batch>many", "--where: batch: expected a number, got 'many'"},
+  };
+  for (const auto& [where, message] : cases) {
+    SCOPED_TRACE(where);
+    const absl::Status refused = SelectTrials(Trials(), study, {where}, "").status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(message));
+  }
+  // A choice that an edit has taken out of the space, and of which there are trials.
+  for (const char* where : {"model=roberta", "lr<inf", "state!=RUNNING", "batch<9.5", "batch=9"}) {
+    EXPECT_TRUE(SelectTrials(Trials(), study, {where}, "").ok()) << where;
+  }
+}
+
 TEST(SelectTrials, SaysWhatWasExpected) {
   const struct {
     std::vector<std::string> where;

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {
@@ -64,6 +68,27 @@ TEST(WatchDisplay, ATerminalGetsOneLineThatIsRedrawn) {
   out.str("");
   display.Close();
   EXPECT_EQ(out.str(), "\n");
+}
+
+TEST(WatchLines, EachEventIsAnObjectOnALineOfItsOwn) {
+  std::ostringstream out;
+  WatchLines lines(out);
+  lines.Show(Running());
+  lines.Show(Running());  // nothing has changed
+  lines.Show(Change("finished", TrialState::kCompleted), Running());
+  lines.End(Running());
+  std::vector<nlohmann::json> events;
+  std::istringstream written(out.str());
+  for (std::string line; std::getline(written, line);) {
+    events.push_back(nlohmann::json::parse(line));
+    EXPECT_EQ(events.back()["study"], "criteria");
+  }
+  ASSERT_EQ(events.size(), 3U);
+  EXPECT_EQ(events[0]["event"], "study");
+  EXPECT_EQ(events[0]["status"]["counts"]["running"], 1);
+  EXPECT_EQ(events[1]["event"], "finished");
+  EXPECT_EQ(events[1]["trial"]["number"], 2);
+  EXPECT_EQ(events[2]["event"], "end");
 }
 
 TEST(WatchDisplay, TheStepOfARunningTrialIsShown) {

@@ -102,7 +102,7 @@ TEST_F(DatasetProfileTest, ReadsCsv) {
 TEST_F(DatasetProfileTest, NamesWhatIsWrong) {
   ExpectInvalid("", "expected samples, got none");
   ExpectInvalid("{\"text\": \"a\"}\n{\"tex\": \"a\"}\n", "data.jsonl:2: expected a text");
-  ExpectInvalid("[1]\n", "data.jsonl:1: expected an object");
+  ExpectInvalid("[1]\n", "data.jsonl:1: expected a JSON object");
   ExpectInvalid("{\"text\": \"a\"\n", "data.jsonl:1");
   ExpectInvalid("{\"text\": \"a\"}\n", "expected a list 'Quadruplet'", {.items_key = "Quadruplet"});
   EXPECT_EQ(ProfileDataset(folder_ / "absent.jsonl", {}).status().code(),

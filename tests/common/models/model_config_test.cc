@@ -143,6 +143,29 @@ TEST(ParseModelConfig, ErrorsNameFileKeyAndValue) {
             "m/config.json: vocab_size: missing");
 }
 
+TEST(ParseModelConfig, AMissingTypeIsNamedByTheArchitecture) {
+  const std::pair<nlohmann::json, const char*> cases[] = {
+      {nlohmann::json::array({"BertForMaskedLM"}),
+       R"(got none; its architecture is BertForMaskedLM: add "model_type": "bert")"},
+      {nlohmann::json::array({"DistilBertModel"}), R"(add "model_type": "distilbert")"},
+      {nlohmann::json::array({"XLMRobertaForTokenClassification"}),
+       R"("model_type": "xlm-roberta")"},
+      {nlohmann::json::array({"T5Model"}),
+       R"(add the one of its family, such as "model_type": "bert")"},
+      {nullptr, R"(add the one of its family, such as "model_type": "bert")"},
+  };
+  for (const auto& [architectures, expected] : cases) {
+    nlohmann::json config = nlohmann::json::parse(kBertBase);
+    config.erase("model_type");
+    config["architectures"] = architectures;
+    const auto shape = ParseModelConfig(config.dump(), "m/config.json");
+    EXPECT_THAT(std::string(shape.status().message()),
+                ::testing::StartsWith("m/config.json: model_type: expected the name of the model's "
+                                      "family, got none; "));
+    EXPECT_THAT(std::string(shape.status().message()), ::testing::HasSubstr(expected));
+  }
+}
+
 TEST(ParseModelConfig, OfAnUnknownTypeKeepsTheNameOnly) {
   const auto shape = ParseModelConfig(R"({"model_type": "t5", "d_model": -3})", "m/config.json");
   ASSERT_TRUE(shape.ok()) << shape.status();

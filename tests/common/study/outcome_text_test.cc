@@ -23,6 +23,30 @@ TEST(OutcomeText, AnEndSaysItsValuesOrItsReason) {
   for (const auto& [outcome, text] : cases) EXPECT_EQ(DescribeOutcome(outcome), text);
 }
 
+TEST(OutcomeText, AFailureOfManyLinesIsOneLine) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"the program exited with status 1; its last output:\n 10%|#  |\nTraceback (most recent call "
+       "last):\n  File \"t.py\", line 3, in f\n    g()\n    ^^^\nValueError: bad\nmore of it\n"
+       "Set HYDRA_FULL_ERROR=1 for more.",
+       "ValueError: bad"},
+      {"Traceback (most recent call last):\n  a\nKeyError: 'x'\n\nDuring handling of the above "
+       "exception, another exception occurred:\n\nTraceback (most recent call last):\n  b\n"
+       "RuntimeError: worse",
+       "RuntimeError: worse"},
+      {"─ Traceback (most recent call last) ─╮\n│ train.py:3 │\n╰──╯\nValueError: boxed",
+       "ValueError: boxed"},
+      {"the program exited with status 127; its last output:\nloading\nsh: foo: not found\n",
+       "the program exited with status 127; its last output: sh: foo: not found"},
+      {"first\nthe trial's process ended with status 3", "the trial's process ended with status 3"},
+      {"Traceback (most recent call last):\n  cut off", "  cut off"},
+  };
+  for (const auto& [message, line] : cases) {
+    EXPECT_EQ(DescribeOutcome(Failed{.message = message}), line);
+    EXPECT_EQ(WholeOutcome(Failed{.message = message}), message);
+  }
+  EXPECT_EQ(WholeOutcome(Failed{}), "no message");
+}
+
 TEST(OutcomeText, TheLastLineOfATracebackNamesTheError) {
   EXPECT_EQ(LastLine("Traceback:\n  line 3\nValueError: bad\n\n"), "ValueError: bad");
   EXPECT_EQ(LastLine("one"), "one");

@@ -196,6 +196,18 @@ TEST(StudyFile, AProgramOfTheStudysOwnNeedsNoTask) {
   EXPECT_EQ(spec.trainer.workdir, "there");
 }
 
+TEST(StudyFile, ACommandMayBeOneTextForTheShell) {
+  const auto command = [](const std::string& text) {
+    return ParseStudyFile(
+        absl::StrCat("name: s\nobjective: {metric: m, direction: minimize}\n",
+                     "trainer:\n  command: ", text, "\nparameters: {x: {int: [1, 2]}}\n"),
+        "s.yaml", {});
+  };
+  EXPECT_THAT(command("|\n    a {x} \\\n      b\n")->trainer.command,
+              ::testing::ElementsAre("/bin/sh", "-c", "a {x} \\\n  b\n"));
+  EXPECT_THAT(std::string(command("\" \"").status().message()), HasSubstr("expected a command"));
+}
+
 TEST(StudyFile, ReadsATargetAndTakesTheOverridesInstead) {
   const std::string yaml =
       "name: again\nobjective: {metric: macro_f1, direction: maximize}\n"
@@ -590,6 +602,21 @@ TEST(StudyOverrides, BeatTheFile) {
   EXPECT_EQ(models.default_value, ParamValue(std::string("roberta-large")));
   EXPECT_EQ(spec->space.model_facts.count("roberta-large"), 1u);
   EXPECT_EQ(spec->space.model_facts.count("my-own"), 0u);
+}
+
+TEST(StudyOverrides, ATaskIsThatOfAFileThatNamesNone) {
+  const std::string head = "name: s\nobjective: {metric: m, direction: minimize}\n";
+  const std::string space = "parameters: {x: {int: [1, 2]}}\n";
+  StudyOverrides overrides;
+  overrides.task = "custom";
+  for (const char* trainer : {"", "trainer: {epochs: 2}\n"}) {
+    const auto spec = ParseStudyFile(absl::StrCat(head, trainer, space), "s.yaml", overrides);
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_EQ(spec->trainer.task, "custom");
+  }
+  const auto named =
+      ParseStudyFile(absl::StrCat(head, "trainer: {task: mine}\n", space), "s.yaml", overrides);
+  EXPECT_EQ(named->trainer.task, "mine");
 }
 
 TEST(StudyOverrides, ThatDoNotApplyAreErrors) {

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -83,7 +84,7 @@ def write_peers(folder):
 def run(command, folder, **environment):
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("HPO_", "XDG_"))}
     return subprocess.run([str(word) for word in command], cwd=folder, env={**plain, **PIP, **KEPT, **environment},
-                          capture_output=True, text=True, timeout=280, check=False)
+                          capture_output=True, text=True, timeout=manual_page.COMMAND_S + 40, check=False)
 
 
 class Manual(unittest.TestCase):
@@ -104,13 +105,15 @@ class Manual(unittest.TestCase):
         for name in ("scripts", "examples"):
             shutil.copytree(SOURCE / name, cls.checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
         write_peers(cls.checkout / "peers")
-        install = manual_page.blocks((SOURCE / "README.md").read_text())[:2 if cls.WITH_TRAINER else 1]
+        install = [block for block in manual_page.blocks((SOURCE / "README.md").read_text())
+                   if "pip install" in block.text][:2 if cls.WITH_TRAINER else 1]
         done = run(["bash", "-ec", "\n".join(block.text for block in install)], cls.checkout)
         if done.returncode != 0:
             raise AssertionError(done.stdout + done.stderr)
 
     def read(self, page, card=None, before=(), files=(), models=(), **environment):
-        """Reads the page in a new home folder, after some commands, with what the page takes for granted."""
+        """Reads the page in a new home folder, after some commands, with what the page takes for granted. Returns what the
+        commands printed."""
         scratch = tempfile.TemporaryDirectory(prefix="hpo-test-reader-")
         self.addCleanup(scratch.cleanup)
         home = pathlib.Path(scratch.name)
@@ -133,3 +136,11 @@ class Manual(unittest.TestCase):
         print(f"{page}: {counts['run']} run, {len(counts['excepted'])} excepted")
         for line in counts["excepted"]:
             print(f"  {line}")
+        return done.stdout
+
+    def expect_gain(self, printed, least):
+        """The best trial of `hpo run` beats its first one, which took the defaults, by `least`."""
+        first = re.search(r"^trial 0 COMPLETED: \S+ ([-+.\de]+)", printed, re.MULTILINE)
+        best = re.search(r"^best trial of \S+: #\d+, \S+ ([-+.\de]+)", printed, re.MULTILINE)
+        self.assertTrue(first and best, printed)
+        self.assertGreaterEqual(float(best[1]), float(first[1]) + least, printed)

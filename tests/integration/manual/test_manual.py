@@ -7,13 +7,18 @@ import unittest
 from pages import MINE, PAGES, PROGRAM, Manual
 from test_manual_trainer import TRAINED
 
+EXAMPLES = ("examples/argparse_script/README.md", "examples/sklearn_trainer/README.md")
+
 
 class Pages(Manual):
     def test_pages_that_take_nothing_for_granted(self):
         for page in PAGES:
-            if str(page) not in (*TRAINED, "docs/other-tools.md", "examples/sklearn_trainer/README.md"):
+            if str(page) not in (*TRAINED, *EXAMPLES, "docs/other-tools.md"):
                 with self.subTest(page):
                     self.read(page)
+
+    def test_argparse_script(self):
+        self.expect_gain(self.read("examples/argparse_script/README.md"), 0.05)
 
     def test_sklearn(self):
         self.read("examples/sklearn_trainer/README.md", HPO_TRIALS="3")

@@ -1,5 +1,6 @@
 """Every command of the manual's pages that train runs as printed, on an emulated card; and those of `hpo --help`."""
 
+import os
 import re
 import subprocess
 import unittest
@@ -8,7 +9,8 @@ import manual_page
 from harness import BIN, SOURCE
 from pages import MINE, PROGRAM, Manual
 
-TRAINED = ("README.md", "docs/tutorial.md", "docs/workers.md", "examples/hf_trainer/README.md")
+EXAMPLES = ("examples/hf_trainer/README.md", "examples/torchvision_script/README.md")
+TRAINED = ("README.md", "docs/tutorial.md", "docs/workers.md", *EXAMPLES)
 # The environment beats the file. The tutorial speaks of trial 12.
 SHORT = {"HPO_TRIALS": "14", "HPO_EPOCHS": "1"}
 
@@ -71,8 +73,13 @@ class TrainedPages(Manual):
         for line, why in left.items():
             print(f"  {line} ({why})")
 
-    def test_hugging_face(self):
-        self.read("examples/hf_trainer/README.md", HPO_TRIALS="2")
+    def test_examples(self):
+        short = {} if "HPO_MANUAL_MINUTES" in os.environ else {"HPO_TRIALS": "1", "HPO_EPOCHS": "1"}
+        for page in EXAMPLES:
+            with self.subTest(page):
+                printed = self.read(page, **short)
+                if not short:
+                    self.expect_gain(printed, 0.05)
 
 
 if __name__ == "__main__":

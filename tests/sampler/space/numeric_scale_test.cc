@@ -1,5 +1,6 @@
 #include "sampler/space/numeric_scale.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -104,6 +105,17 @@ TEST(NumericScale, LogarithmsAreEvenlySpaced) {
   EXPECT_FALSE(scale.grid());
   EXPECT_NEAR(scale.At(1e-4).at, 0.5, 1e-12);
   EXPECT_NEAR(scale.ValueAt(0.25), 1e-5, 1e-17);
+}
+
+TEST(DrawUniform, NoGridValueIsBeyondTheHighEnd) {
+  // 0.1 + 6 * 0.1 is 0.7000000000000001.
+  const FloatDomain domain{.low = 0.1, .high = 0.7, .step = 0.1};
+  Rng rng(1, 1);
+  double largest = 0.0;
+  for (int i = 0; i < 100; ++i)
+    largest = std::max(largest, std::get<double>(DrawUniform(domain, rng)));
+  EXPECT_EQ(largest, 0.7);
+  EXPECT_EQ(std::get<double>(ValueAtPart(domain, 0.999)), 0.7);
 }
 
 // Optuna 5.0's equal-width bins, and not half-width ones at the ends.

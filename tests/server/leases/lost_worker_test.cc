@@ -79,6 +79,19 @@ TEST_F(LostWorkerTest, TheTrialOfAProcessThatHasEndedIsQueuedAtTheNextTick) {
   EXPECT_TRUE(Register(MakeWorker("a")) != session) << "the name is free";
 }
 
+// As a search that is killed in the same trial, and started again each time under a new name.
+TEST_F(LostWorkerTest, ATrialOutlivesThreeProcessesOfOneMachine) {
+  AddStudy(PlainStudy());
+  for (const char* name : {"first", "second", "third", "fourth"}) {
+    WaitingProcess process;
+    EXPECT_EQ(MustAcquire(Register(WorkerOf(name, process.identity()))).lease.trial.number,
+              TrialNumber{0});
+    process.Kill();
+    Tick();
+  }
+  EXPECT_EQ(StateOf(0), TrialState::kFailed) << "not for ever";
+}
+
 TEST_F(LostWorkerTest, ARestartedServerStillSeesWhoHasEnded) {
   AddStudy(PlainStudy());
   WaitingProcess living;
@@ -101,17 +114,6 @@ TEST_F(LostWorkerTest, AProcessThatSpeaksIsNotTakenForDead) {
   MustAcquire(Register(WorkerOf("a", elsewhere)));
   Tick();
   EXPECT_EQ(StateOf(0), TrialState::kRunning);
-}
-
-TEST_F(LostWorkerTest, ATrialThatEndsItsWorkersIsNotRunForEver) {
-  AddStudy(PlainStudy());
-  for (int i = 0; i < 2; ++i) {
-    WaitingProcess process;
-    MustAcquire(Register(WorkerOf(absl::StrCat("w", i), process.identity())));
-    process.Kill();
-    Tick();
-  }
-  EXPECT_EQ(StateOf(0), TrialState::kFailed);
 }
 
 TEST_F(LostWorkerTest, AClosedConnectionCostsTheLeaseOnceItStaysAway) {

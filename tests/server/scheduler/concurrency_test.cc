@@ -15,7 +15,7 @@ class ConcurrencyTest : public SchedulerFixture {};
 TEST_F(ConcurrencyTest, ManyWorkersUseUpTheBudgetExactly) {
   constexpr int kWorkers = 8;
   constexpr int64_t kTrials = 100;
-  AddStudy(PlainStudy("plain", kTrials));
+  AddStudy(EndlessStudy("plain", kTrials));
   absl::Mutex mutex;
   std::multiset<int64_t> numbers;
   std::vector<std::thread> workers;

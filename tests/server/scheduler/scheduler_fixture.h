@@ -34,6 +34,16 @@ inline StudySpec PlainStudy(const std::string& name = "plain", int64_t trials = 
   return spec;
 }
 
+// PlainStudy with a space that is never used up.
+inline StudySpec EndlessStudy(const std::string& name, int64_t trials) {
+  StudySpec spec = PlainStudy(name, trials);
+  spec.space.parameters.push_back(Parameter{.name = "train.lr",
+                                            .domain = FloatDomain{.low = 0.0, .high = 1.0},
+                                            .when = {},
+                                            .default_value = {}});
+  return spec;
+}
+
 // A study over one small BERT and its data, for workers of MakeBertWorker.
 inline StudySpec BertStudy(const std::string& name = "bert") {
   StudySpec spec = PlainStudy(name);

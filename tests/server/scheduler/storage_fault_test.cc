@@ -11,6 +11,7 @@ namespace hpo {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 class StorageFaultTest : public SchedulerFixture {
  protected:
@@ -93,6 +94,22 @@ TEST_F(StorageFaultTest, AfterAnyFailedOperationMemoryEqualsTheRows) {
     }
     EXPECT_TRUE(operation == FileOperation::kRead || num_failed > 0);
   }
+}
+
+TEST_F(StorageFaultTest, AStudySaysThatNothingCanBeStored) {
+  AddStudy(PlainStudy());
+  const std::string session = Register(MakeWorker("a"));
+  ASSERT_TRUE(RunTrial(session, 1));
+  faults_.Fail({.operation = FileOperation::kWrite, .code = SQLITE_FULL, .count = 1000000});
+  for (int64_t step : {2, 3}) {
+    EXPECT_FALSE(RunTrial(session, step));
+    EXPECT_THAT(Status("plain").waiting_for,
+                MatchesRegex("the server cannot use its database, and tries again: nothing was "
+                             "stored: database .*: database or disk is full"));
+  }
+  faults_.Heal();
+  ASSERT_TRUE(RunTrial(session, 4));
+  EXPECT_EQ(Status("plain").waiting_for, "");
 }
 
 // What a commit leaves that reported an error although its rows arrived.

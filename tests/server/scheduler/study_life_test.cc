@@ -10,7 +10,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using ::testing::Pair;
+using ::testing::StartsWith;
 
 constexpr TrialNumber kFirst{0};
 
@@ -127,8 +129,14 @@ TEST_F(StudyLifeTest, AStudyEndsAtItsTargetAndGoesOnWithAnother) {
   const LeaseRef reaches = MustAcquire(session).lease;
   ASSERT_TRUE(Api().EnqueueTrial("plain", {}, "").ok());
   Complete(reaches, 0.8);
-  EXPECT_FALSE(Acquire(session).assignment) << "what waits is left where it is";
+  const AcquireResult none = Acquire(session);
+  EXPECT_FALSE(none.assignment) << "what waits is left where it is";
+  EXPECT_THAT(none.waiting_for,
+              MatchesRegex("study plain: ends when the trials that run have ended: trial #2 "
+                           "reached the target.*; running: trial #1 on b"));
   EXPECT_FALSE(Status("plain").finished) << "what runs goes on";
+  EXPECT_THAT(Status("plain").waiting_for,
+              StartsWith("ends when the trials that run have ended: trial #2 reached the target"));
   EXPECT_EQ(Beat(running), Directive::kContinue);
   Complete(running, 0.1);
   for (int start = 0; start < 2; ++start) {

@@ -329,6 +329,8 @@ TEST_F(TrialSchedulerTest, TheWallClockCountsOnlyWhileALeaseIsHeld) {
   const LeaseRef last = MustAcquire(again).lease;
   Pass(absl::Seconds(10), {{again, GiB(8)}});
   EXPECT_FALSE(Status("plain").finished) << "one is still running";
+  EXPECT_EQ(Status("plain").waiting_for,
+            "ends when the trials that run have ended: the study's wall clock is used up");
   Complete(last, 0.5);
   EXPECT_TRUE(Status("plain").finished);
   EXPECT_FALSE(Acquire(again).assignment);

@@ -251,6 +251,20 @@ TEST_F(StoresTest, TheTimeThatATrialWasHeldIsKeptWhileItIsOpen) {
   EXPECT_EQ(Trials().LoadTrial(TrialNumber{0})->held, absl::Seconds(90));
 }
 
+TEST_F(StoresTest, ALaterMeasurementOfAStepAddsTheMetricsThatAreMissing) {
+  Insert(NewTrial(0));
+  ASSERT_TRUE(Attempts().InsertAttempt(NewAttempt(0)).ok());
+  const Measurement first{.step = 10, .epoch = 0.5, .metrics = {{"lr", 0.1}}};
+  const Measurement more{.step = 10, .metrics = {{"lr", 0.2}, {"loss", 0.3}}};
+  const Measurement both{.step = 10, .epoch = 0.5, .metrics = {{"lr", 0.1}, {"loss", 0.3}}};
+  EXPECT_EQ(Attempts().InsertMeasurements(TrialNumber{0}, AttemptNumber{1}, {first, more})->back(),
+            both);
+  EXPECT_TRUE(Attempts().InsertMeasurements(TrialNumber{0}, AttemptNumber{1}, {more})->empty());
+  EXPECT_EQ(Attempts().LoadMeasurements(TrialNumber{0}, AttemptNumber{1})->size(), 1u);
+  EXPECT_EQ(Attempts().LoadMeasurements(TrialNumber{0}, AttemptNumber{1})->front(), both);
+  EXPECT_EQ(*Attempts().CountMeasurements(TrialNumber{0}, AttemptNumber{1}), 1);
+}
+
 TEST_F(StoresTest, AMeasurementIsStoredOnce) {
   Insert(NewTrial(0));
   ASSERT_TRUE(Attempts().InsertAttempt(NewAttempt(0)).ok());

@@ -174,7 +174,7 @@ TEST_F(SameNameTest, AProcessThatRunsATrialKeepsItsNameWhenTheServerRestarts) {
 // `same_name_failed` of issue 21: somebody starts a second worker of the name again and again.
 TEST_F(SameNameTest, AThousandTrialsAllComplete) {
   constexpr int kTrials = 1000;
-  AddStudy(PlainStudy("plain", kTrials));
+  AddStudy(EndlessStudy("plain", kTrials));
   const std::string session = Register(Worker("1"));
   int num_refused = 0;
   int newcomer = 2;

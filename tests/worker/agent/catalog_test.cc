@@ -112,6 +112,24 @@ TEST_F(CatalogTest, WhyAFolderIsLeftOutIsKnownByItsName) {
   EXPECT_THAT(catalog.left_out.at("empty"), HasSubstr("holds no config.json"));
 }
 
+TEST_F(CatalogTest, WeightsThatAreNotReadAreNamed) {
+  WriteModel("bin");
+  Write("models/bin/pytorch_model.bin", "PK");
+  WriteModel("shards");
+  Write("models/shards/model.safetensors.index.json",
+        R"({"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}})");
+  Write("models/shards/one.safetensors", "weights");
+  Write("models/adapter/adapter_config.json", "{}");
+  const ModelCatalog catalog = Scan();
+  EXPECT_THAT(catalog.left_out.at("bin"),
+              HasSubstr("it has pytorch_model.bin, but no model.safetensors"));
+  EXPECT_THAT(catalog.left_out.at("bin"), HasSubstr("save_pretrained('"));
+  ASSERT_THAT(catalog.models, SizeIs(1));
+  EXPECT_EQ(catalog.models[0].name, "bin") << "for studies that begin with random weights";
+  EXPECT_THAT(catalog.left_out.at("shards"), HasSubstr("two.safetensors is missing"));
+  EXPECT_THAT(catalog.left_out.at("adapter"), HasSubstr("merge it into its base model"));
+}
+
 // A user's own trainer may run what we know nothing of.
 TEST_F(CatalogTest, AModelOfAnUnknownTypeIsOfferedByName) {
   Write("models/theirs/config.json", R"({"model_type": "t5", "d_model": 512})");

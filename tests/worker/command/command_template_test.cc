@@ -45,6 +45,57 @@ TEST(CommandTemplate, NullLeavesItsArgumentOutAndIsAWordInItsOwnPlace) {
   EXPECT_EQ(Filled("run {args}", {{"depth", Null()}}), "run ");
 }
 
+TEST(CommandTemplate, AFlagIsPresentOrAbsent) {
+  const ParamMap params = {{"amp", true},
+                           {"depth", Null()},
+                           {"fast", false},
+                           {"n", int64_t{1}},
+                           {"sched", std::string("a b")}};
+  EXPECT_EQ(Filled("run {args}", params), "run --amp --n=1 '--sched=a b'");
+  EXPECT_EQ(Filled("run {flag:amp} {flag:fast} {flag:depth} {flag:n}", params),
+            "run --amp   --n=1");
+  EXPECT_EQ(Filled(ShellCommand({"run", "{flag:fast}", "{flag:sched}"}), params),
+            "run  '--sched=a b'");
+  EXPECT_THAT(Filled("run {flag:ampp}", params), HasSubstr("{flag:ampp}: this trial has no such"));
+}
+
+TEST(CommandTemplate, WhatHasAnOptionOfItsOwnIsNotGivenTwice) {
+  const ParamMap params = {{"amp", true}, {"n", int64_t{1}}, {"x", 0.5}};
+  EXPECT_EQ(Filled("run {args} --amp={amp}", params), "run --n=1 --x=0.5 --amp=true");
+  EXPECT_EQ(Filled("run --amp \"{amp}\" {args}", params), "run --amp \"true\" --n=1 --x=0.5");
+  EXPECT_EQ(Filled("run {args} {flag:amp}", params), "run --n=1 --x=0.5 --amp");
+  // Not its own option.
+  EXPECT_EQ(Filled("run {args} --out runs/{x} --said {n}", params),
+            "run --amp --n=1 --x=0.5 --out runs/0.5 --said 1");
+}
+
+TEST(CommandTemplate, GivesHydrasOverrides) {
+  EXPECT_EQ(Filled("run {overrides}", {{"amp", true}, {"n", Null()}, {"x", std::string("a b")}}),
+            "run amp=true n=null 'x='\\''a b'\\'''");
+}
+
+TEST(CommandTemplate, QuotesWithinTheQuotesOfTheText) {
+  EXPECT_EQ(Filled("run '{kind}' # it's"), "run 'it'\\''s a $HOME' # it's");
+  EXPECT_EQ(Filled("run \"{kind}\""), "run \"it's a \\$HOME\"");
+  EXPECT_EQ(Filled("run \\'{kind}"), "run \\''it'\\''s a $HOME'");
+  EXPECT_EQ(Filled("# it's\nrun {kind}"), "# it's\nrun 'it'\\''s a $HOME'");
+  EXPECT_EQ(Filled("bash -c 'run {args}'", {{"a", std::string("x y")}}),
+            "bash -c 'run '\\''--a=x y'\\'''");
+}
+
+TEST(CommandTemplate, ATextIsACommandOfItsOwn) {
+  EXPECT_EQ(ShellCommand({"/bin/sh", "-c", "a {x} |\n  b"}), "a {x} |\n  b");
+}
+
+TEST(CommandTemplate, NamesConfigurationFiles) {
+  TrainerJob job;
+  job.output_dir = "/out";
+  const CommandTemplate command("run {config} {config:json} {config:toml} {a:b}");
+  EXPECT_TRUE(command.Has("config:json"));
+  EXPECT_EQ(*command.Fill({}, JobValues(job, {}), /*for_shell=*/true),
+            "run /out/hpo_params.yaml /out/hpo_params.json {config:toml} {a:b}");
+}
+
 TEST(CommandTemplate, LeavesTheShellsBracesAndThoseThatAreDoubled) {
   EXPECT_EQ(Filled("f() { echo ${trial} {{trial}} {1..3} {a,b}; }; f {trial}"),
             "f() { echo ${trial} {trial} {1..3} {a,b}; }; f 12");
@@ -62,7 +113,7 @@ TEST(CommandTemplate, QuotesWordsAroundTheirPlaces) {
 TEST(CommandTemplate, NamesTheValueThatATrialHasNot) {
   const std::string error = Filled("run {train.lrr}");
   EXPECT_THAT(error, HasSubstr("{train.lrr}: this trial has no such value; it has args, kind, "
-                               "train.batch_size, train.lr, trial"));
+                               "overrides, train.batch_size, train.lr, trial"));
 }
 
 TEST(CommandTemplate, AJobHasItsPlanAndItsPaths) {

@@ -147,11 +147,44 @@ TEST_F(RunCommandTest, AValueThatATrialHasNotFailsIt) {
   EXPECT_THAT(failed.message, HasSubstr("--trainer: {lrr}"));
 }
 
-TEST_F(RunCommandTest, GivesOnTheSignalThatKilledIt) {
-  EXPECT_EQ(Run("kill -SEGV $$ {lr}").signal, SIGSEGV);
+// The kernel kills by SIGKILL for want of memory, and people do; another attempt may then end well.
+TEST_F(RunCommandTest, GivesOnASigkill) {
+  EXPECT_EQ(Run("kill -KILL $$ {lr}").signal, SIGKILL);
   // A shell that waits for it says 128 + signal.
   EXPECT_EQ(Run("sh -c 'kill -KILL $$'; exit $? {lr}").signal, SIGKILL);
   EXPECT_EQ(Run("exit 3 {lr}").signal, 0);
+}
+
+TEST_F(RunCommandTest, AnotherSignalIsAFailureOfTheProgramsOwn) {
+  for (const char* name : {"SEGV", "ABRT", "TERM"}) {
+    const CommandEnd end = Run(absl::StrCat("echo last words; kill -", name, " $$ {lr}"));
+    EXPECT_EQ(end.signal, 0);
+    const Failed failed = As<Failed>(end);
+    EXPECT_EQ(failed.failure_class, FailureClass::kInternal);
+    EXPECT_EQ(failed.message, absl::StrCat("the program was killed by SIG", name,
+                                           "; its last output:\nlast words"));
+  }
+}
+
+TEST_F(RunCommandTest, TheEnvironmentAndAFileHaveTheParameters) {
+  EXPECT_THAT(As<Completed>(Run("echo \"{'acc': $HPO_PARAM_LR}\" # {lr}")).metrics,
+              ElementsAre(Pair("acc", 0.5)));
+  EXPECT_THAT(
+      As<Completed>(Run(R"(test "$HPO_PARAMS" = '{"lr":0.5}' && echo '{"acc": 1}')")).metrics,
+      ElementsAre(Pair("acc", 1.0)));
+  for (const char* place : {"config", "config:json", "config:yaml"}) {
+    const std::string program =
+        "python3 -c \"import json, sys; print({'acc': json.load(open(sys.argv[1]))['lr']})\" ";
+    EXPECT_THAT(As<Completed>(Run(absl::StrCat(program, "{", place, "}"))).metrics,
+                ElementsAre(Pair("acc", 0.5)));
+  }
+}
+
+TEST_F(RunCommandTest, OfAProgressBarTheLastStateIsInTheMessage) {
+  const Failed failed =
+      As<Failed>(Run(R"(printf 'begin\n 1%%\r 2%%\r 3%%\r\n'; printf '\033[31mbad\033[0m\007\n'; )"
+                     "exit 1 # {lr}"));
+  EXPECT_THAT(failed.message, testing::EndsWith("its last output:\nbegin\n 3%\nbad"));
 }
 
 TEST_F(RunCommandTest, MemoryThatRanOutIsItsOutcome) {
@@ -217,6 +250,37 @@ TEST_F(RunCommandTest, WaitsIdlyForAProgramThatPrintsElsewhere) {
   const std::clock_t used = std::clock() - before;
   EXPECT_EQ(std::get<Completed>(*end.message.outcome).metrics.at("acc"), 0.5);
   EXPECT_LT(used, CLOCKS_PER_SEC / 4) << "of this process";
+}
+
+// A launcher's, in a session of their own; one without our mark; a daemon, whose parent has ended.
+TEST_F(RunCommandTest, EndsWhateverTheProgramHasStarted) {
+  const std::string pids = (folder_ / "pids").string();
+  const std::string child = absl::StrCat(" sh -c 'echo $$ >> ", pids, "; exec sleep 300' & ");
+  const std::string start = absl::StrCat("setsid", child, "setsid env -i", child, "( setsid setsid",
+                                         child, "); while [ $(wc -l < ", pids,
+                                         ") -lt 3 ]; do sleep 0.02; done; echo '{\"acc\": 1}'; ");
+  for (const char* then : {"exit 0", "exit 3", "kill -9 $$", "sleep 300"}) {
+    SCOPED_TRACE(then);
+    std::ofstream(pids).close();
+    const bool waits = then[0] == 's';
+    stop_.at = waits ? absl::Now() + absl::Seconds(1) : absl::InfiniteFuture();
+    Run(absl::StrCat(start, then, " # {lr}"));
+    std::ifstream started(pids);
+    int count = 0;
+    for (pid_t pid = 0; started >> pid; ++count) {
+      EXPECT_NE(kill(pid, 0), 0) << pid << " lives";
+    }
+    EXPECT_EQ(count, 3);
+  }
+}
+
+// The worker is gone.
+TEST_F(RunCommandTest, AnAbandonedProgramEndsSoon) {
+  stop_.at = absl::Now() + absl::Milliseconds(200);
+  stop_.reason = "lease lost";
+  const absl::Time begin = absl::Now();
+  EXPECT_FALSE(Run("trap '' TERM; sleep 300 & while :; do sleep 0.1; done # {lr}").message.outcome);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
 }
 
 TEST_F(RunCommandTest, DoesNotWaitForProcessesThatTheProgramLeaves) {

@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "common/command_line/terminal_text.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/exit_outcome.h"
 #include "worker/agent/process/poll_timeout.h"
@@ -364,7 +365,7 @@ class RunningAttempt {
       return;
     }
     end_.exit = exit_.value_or(ProcessExit{});
-    end_.log_tail = LogTail(process_log_, log_start_, kLogTailLines);
+    end_.log_tail = ShownLines(LogTail(process_log_, log_start_, kLogTailLines));
     end_.oom_kills = services_.count_oom_kills() - oom_kills_before_;
     services_.slot.Discard();
   }

@@ -23,6 +23,7 @@ namespace {
 constexpr absl::Duration kShutdownTimeout = absl::Seconds(5);
 constexpr int kStartLogLines = 10;
 constexpr int kFirstLaunches = 3;
+constexpr char kOwnTrainer[] = "hpo-trainer";
 
 absl::Status NoTrainer(const TrainerLauncher& launcher, const std::string& reason,
                        const std::string& log_path,
@@ -31,6 +32,11 @@ absl::Status NoTrainer(const TrainerLauncher& launcher, const std::string& reaso
   const std::string tail = LogTail(log_path, /*from=*/0, kStartLogLines);
   if (!tail.empty()) {
     absl::StrAppend(&message, "; its last output: ", absl::StrReplaceAll(tail, {{"\n", " | "}}));
+  }
+  if (launcher.Describe() != kOwnTrainer) {
+    absl::StrAppend(&message,
+                    "; a program that does not speak the trainer protocol needs a placeholder such "
+                    "as {args} in its command");
   }
   return absl::Status(code, message);
 }

@@ -72,7 +72,9 @@ absl::StatusOr<DataSetFacts> DataCatalog::Facts(const absl::StatusOr<std::string
     }
   }
   if (!known || !missing.empty()) {
-    absl::StatusOr<DataSetFacts> measured = MeasureDataSet(path, name, missing, task);
+    std::vector<std::string> warnings;
+    absl::StatusOr<DataSetFacts> measured = MeasureDataSet(path, name, missing, task, &warnings);
+    for (const std::string& warning : warnings) spdlog::warn("{}", warning);
     if (!measured.ok() && !options_.require_text_rows) {
       return DataSetFacts{.name = name, .digest = digest};
     }

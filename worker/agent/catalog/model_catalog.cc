@@ -3,14 +3,19 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "common/base/json_reader.h"
 #include "common/base/read_file.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
 #include "common/models/model_config.h"
 #include "common/study/model_catalog.h"
+#include "nlohmann/json.hpp"
 #include "worker/agent/catalog/contained_path.h"
+#include "worker/text/data/foreign_file.h"
 
 namespace hpo {
 namespace {
@@ -57,24 +62,77 @@ absl::StatusOr<std::string> AddTokenizer(const fs::path& folder, const std::stri
   return digest;
 }
 
-// Git LFS leaves a few lines of text in a large file's place until it is fetched.
-//   FailedPrecondition  a file of the folder is such a text
+// Git LFS leaves a few lines of text in a large file's place until it is fetched, and a failed
+// download a page of HTML.
+//   FailedPrecondition  a file that a model is read from is such a text
 absl::Status CheckFetched(const fs::path& folder) {
-  constexpr absl::string_view kPointer = "version https://git-lfs.github.com/spec/";
+  constexpr size_t kStart = 64;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (!entry.is_regular_file(error)) continue;
-    std::string start(kPointer.size(), '\0');
+    const std::string name = entry.path().filename().string();
+    const bool is_read = absl::EndsWith(name, ".safetensors") || absl::EndsWith(name, ".json") ||
+                         absl::EndsWith(name, ".txt") || absl::EndsWith(name, ".model");
+    if (!is_read || !entry.is_regular_file(error)) continue;
+    std::string start(kStart, '\0');
     std::ifstream file(entry.path(), std::ios::binary);
-    if (!file.read(start.data(), static_cast<std::streamsize>(start.size())) || start != kPointer) {
-      continue;
+    file.read(start.data(), static_cast<std::streamsize>(start.size()));
+    start.resize(static_cast<size_t>(file.gcount()));
+    if (const std::optional<std::string> what = ForeignFile(start); what.has_value()) {
+      return absl::FailedPreconditionError(absl::StrCat(name, " is ", *what));
     }
-    return absl::FailedPreconditionError(
-        absl::StrCat(entry.path().filename().string(),
-                     " is a pointer of Git LFS, not the file itself; fetch it, in its folder: git "
-                     "lfs pull"));
   }
   return absl::OkStatus();
+}
+
+// Whether the folder has weights: a file, or an index of several.
+//   FailedPrecondition  the index is no JSON object of files, or one of its files is not there
+absl::StatusOr<bool> HasWeights(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder / kWeightsFile, error)) return true;
+  if (!fs::exists(folder / kWeightsIndex, error)) return false;
+  HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile((folder / kWeightsIndex).string()));
+  const absl::StatusOr<nlohmann::json> index = ParseJson(text);
+  if (!index.ok() || !index->is_object() || !index->contains("weight_map")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(kWeightsIndex, " is no JSON object with a weight_map; download it again"));
+  }
+  for (const auto& [tensor, file] : index->at("weight_map").items()) {
+    if (!file.is_string() || fs::exists(folder / file.get<std::string>(), error)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(file.get<std::string>(),
+                                                      " is missing, which ", kWeightsIndex,
+                                                      " names; download it into the folder"));
+  }
+  return true;
+}
+
+// Weights in formats that are not read here, and how to convert them; empty: there are none.
+std::string OtherWeights(const fs::path& folder) {
+  for (const char* const name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    std::error_code error;
+    if (!fs::exists(folder / name, error)) continue;
+    return absl::StrCat("it has ", name, ", but no ", kWeightsFile,
+                        ", which is the format that is read; convert it: python3 -c \"from "
+                        "transformers import AutoModel as m; m.from_pretrained('",
+                        folder.string(), "').save_pretrained('", folder.string(), "')\"");
+  }
+  for (const char* const name : {"tf_model.h5", "flax_model.msgpack", "model.gguf"}) {
+    std::error_code error;
+    if (!fs::exists(folder / name, error)) continue;
+    return absl::StrCat("it has ", name, ", but no ", kWeightsFile,
+                        ", which is the format that is read; download that file of the model");
+  }
+  return "";
+}
+
+// What a folder without config.json is.
+std::string WithoutConfig(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder / "adapter_config.json", error)) {
+    return absl::StrCat(folder.string(), " holds an adapter (adapter_config.json), not a whole ",
+                        "model; merge it into its base model: peft's merge_and_unload(), then ",
+                        "save_pretrained()");
+  }
+  return absl::StrCat(folder.string(), " holds no ", kConfigFile);
 }
 
 absl::Status AddModel(const fs::path& folder, const std::string& name, ModelCatalog& catalog) {
@@ -84,10 +142,14 @@ absl::Status AddModel(const fs::path& folder, const std::string& name, ModelCata
   HPO_ASSIGN_OR_RETURN(const std::string config, ReadFile((folder / kConfigFile).string()));
   HPO_ASSIGN_OR_RETURN(facts.shape, ParseModelConfig(config, (folder / kConfigFile).string()));
   HPO_ASSIGN_OR_RETURN(facts.tokenizer_digest, AddTokenizer(folder, name, facts.shape, catalog));
+  HPO_ASSIGN_OR_RETURN(facts.has_weights, HasWeights(folder));
   std::error_code error;
   auto weights_size = fs::file_size(folder / kWeightsFile, error);
   if (error) weights_size = fs::file_size(folder / kWeightsIndex, error);
-  facts.has_weights = !error;
+  if (!facts.has_weights) {
+    // It stays, for studies that begin with random weights.
+    if (std::string other = OtherWeights(folder); !other.empty()) catalog.left_out[name] = other;
+  }
   facts.digest = Sha256Hex(absl::StrCat(config, "\n", facts.has_weights ? weights_size : 0));
   catalog.models.push_back(std::move(facts));
   return absl::OkStatus();
@@ -120,7 +182,7 @@ absl::StatusOr<ModelCatalog> ScanModels(const std::string& root) {
     }
     const std::vector<fs::path> inner_folders = SubFolders(folder);
     if (std::none_of(inner_folders.begin(), inner_folders.end(), HasConfig)) {
-      catalog.left_out[name] = absl::StrCat(folder.string(), " holds no ", kConfigFile);
+      catalog.left_out[name] = WithoutConfig(folder);
     }
     for (const fs::path& inner : inner_folders) {
       if (HasConfig(inner)) {

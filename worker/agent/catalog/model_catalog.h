@@ -20,7 +20,8 @@ struct ModelCatalog {
   std::map<std::string, std::unique_ptr<Tokenizer>> tokenizers;
   // One line for each folder that was left out: the folder and what is wrong with it.
   std::vector<std::string> warnings;
-  // The same by the model's name; also of folders that hold no config.json, here and below.
+  // The same by the model's name; also of folders that hold no config.json, here and below, and of
+  // models whose weights are in a format that is not read, which are among `models` all the same.
   std::map<std::string, std::string> left_out;
 };
 

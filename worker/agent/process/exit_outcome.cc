@@ -1,16 +1,17 @@
 #include "worker/agent/process/exit_outcome.h"
 
 #include <csignal>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/spawn.h"
+#include "common/study/outcome_text.h"
 
 namespace hpo {
 namespace {
 
 std::string WithLog(std::string message, const TrainerEnd& end) {
   if (!end.log_tail.empty()) {
-    absl::StrAppend(&message, "; its last output:\n", end.log_tail);
+    absl::StrAppend(&message, kLastOutput, "\n", end.log_tail);
   }
   return message;
 }
@@ -185,12 +186,6 @@ TrialOutcome ClassifyEnd(const TrainerEnd& end) {
 std::string DescribeExit(const ProcessExit& exit) {
   if (exit.signal) return absl::StrCat("was killed by ", SignalName(*exit.signal));
   return absl::StrCat("exited with status ", exit.code.value_or(-1));
-}
-
-std::string SignalName(int signal) {
-  const char* name = sigabbrev_np(signal);
-  if (name == nullptr) return absl::StrCat("signal ", signal);
-  return absl::StrCat("SIG", name);
 }
 
 }  // namespace hpo

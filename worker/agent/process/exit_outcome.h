@@ -55,7 +55,4 @@ std::optional<TrialOutcome> JudgeAttempt(const TrainerEnd& end);
 // "exited with status 3", "was killed by SIGSEGV".
 std::string DescribeExit(const ProcessExit& exit);
 
-// "SIGSEGV"; "signal 64" for one without a name.
-std::string SignalName(int signal);
-
 }  // namespace hpo

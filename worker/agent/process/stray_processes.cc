@@ -21,6 +21,7 @@
 #include "common/base/ids.h"
 #include "common/base/read_file.h"
 #include "common/base/write_file.h"
+#include "common/device/process_tree.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/unique_fd.h"
 
@@ -84,12 +85,14 @@ int EndStrayProcesses(const std::string& mark, absl::Duration patience) {
   for (std::vector<Stray> strays = FindStrays(mark); !strays.empty(); strays = FindStrays(mark)) {
     // All before any is waited for: one that does not end shields none.
     for (const Stray& stray : strays) {
+      KillDescendants(stray.pid, stray.fd.get());
       syscall(SYS_pidfd_send_signal, stray.fd.get(), SIGKILL, nullptr, 0);
     }
     for (const Stray& stray : strays) {
       if (!EndsBy(deadline, stray, clock)) {
         spdlog::error(
-            "process {} of an earlier trainer does not end, although it was killed; it may still "
+            "process {}, which a trainer has started, does not end, although it was killed; it may "
+            "still "
             "hold memory",
             stray.pid);
         return static_cast<int>(ended.size());
@@ -98,7 +101,7 @@ int EndStrayProcesses(const std::string& mark, absl::Duration patience) {
     }
   }
   if (!ended.empty()) {
-    spdlog::warn("killed processes that an earlier trainer had left running: {}",
+    spdlog::warn("killed processes that a trainer had left running: {}",
                  absl::StrJoin(ended, ", "));
   }
   return static_cast<int>(ended.size());

@@ -17,8 +17,9 @@ constexpr char kTrainerMarkVariable[] = "HPO_TRAINER_MARK";
 // (moby, daemon/kill.go).
 constexpr absl::Duration kKillPatience = absl::Seconds(10);
 
-// Kills every process that carries `mark`, random and not empty, and waits until all are gone, at
-// most `patience`. Returns how many; the log names them, and those that stay.
+// Kills every process that carries `mark`, random and not empty, with its descendants, and waits
+// until the carriers are gone, at most `patience`. Returns how many; the log names them, and those
+// that stay.
 int EndStrayProcesses(const std::string& mark, absl::Duration patience = kKillPatience);
 
 // A new mark for the trainers of this process, kept in `state_folder`, whose lock the caller holds.

@@ -17,6 +17,7 @@
 #include "common/base/read_file.h"
 #include "common/base/spawn.h"
 #include "common/base/status.h"
+#include "common/device/process_tree.h"
 #include "common/protocol/trainer_protocol.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/stray_processes.h"
@@ -183,6 +184,7 @@ std::optional<ProcessExit> TrainerProcess::Kill() {
   const bool forced = !HasEnded();
   if (forced && killed_) return std::nullopt;
   killed_ = true;
+  if (forced) KillDescendants(pid_, exit_fd_.get());
   kill(-pid_, SIGKILL);
   if (forced) AwaitEnd(kKillPatience);
   int status = 0;
@@ -191,8 +193,7 @@ std::optional<ProcessExit> TrainerProcess::Kill() {
   } else {
     spdlog::error("the trainer (pid {}) did not end after SIGKILL; it may still hold memory", pid_);
   }
-  // One that ended by itself may have left something on purpose.
-  if (forced && !mark_.empty()) EndStrayProcesses(mark_);
+  if (!mark_.empty()) EndStrayProcesses(mark_);
   return exit_;
 }
 

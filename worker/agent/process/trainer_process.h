@@ -65,14 +65,16 @@ class TrainerProcess {
   // A pidfd for poll(): POLLIN once the process has ended.
   int exit_fd() const { return exit_fd_.get(); }
 
-  // How it ended, or nullopt while it runs; what is left of its group is killed then. Never blocks.
+  // How it ended, or nullopt while it runs; what it has left running is killed then, as Kill()
+  // does.
   std::optional<ProcessExit> Poll();
 
   // As Poll(), waiting up to `timeout`.
   std::optional<ProcessExit> WaitFor(absl::Duration timeout);
 
-  // SIGKILL to the whole group and, where it had not ended by itself, to everything with its mark;
-  // waits until they are gone, at most kKillPatience (stray_processes.h) each. nullopt, and the log
+  // SIGKILL to the whole group, to its descendants (common/device/process_tree.h) and to everything
+  // with its mark; where it has ended by itself, to what is left of the group and has the mark.
+  // Waits until they are gone, at most kKillPatience (stray_processes.h) each. nullopt, and the log
   // says so: the process waits in the kernel, as for a driver that hangs, and still has what it
   // had. Poll() reaps it once it has ended; another Kill() does not wait.
   std::optional<ProcessExit> Kill();

@@ -3,6 +3,7 @@
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "common/protocol/worker_exchange_fields.h"
+#include "common/study/outcome_text.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/space_proto.h"
 #include "proto/convert/study_proto.h"

@@ -145,7 +145,7 @@ void ResultCourier::Settle(const OutboxEntry& entry, const absl::StatusOr<Finish
   const LeaseRef& lease = entry.request.lease;
   if (answer.ok()) {
     spdlog::info("{}: {}, {}{}", Describe(lease), std::string(Name(answer->state)),
-                 LastLine(DescribeOutcome(entry.request.outcome)),
+                 DescribeOutcome(entry.request.outcome),
                  answer->stored ? "" : " (the server had a result already)");
     // It takes results again: those that it refused need not wait longer.
     for (auto& [id, deferred] : deferred_) deferred.due = clock_.Monotonic();

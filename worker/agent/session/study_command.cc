@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/base/status.h"
+#include "common/command_line/shell_word.h"
 #include "worker/command/command_template.h"
 
 namespace hpo {
@@ -15,7 +16,9 @@ namespace {
 std::string CommandOf(const StudyData& study) {
   const std::string command = ShellCommand(study.command);
   if (study.workdir.empty()) return command;
-  return absl::StrCat("cd ", ShellCommand({study.workdir}), " && ", command);
+  // A text may have several commands.
+  const char* const then = TextOf(study.command) ? " || exit\n" : " && ";
+  return absl::StrCat("cd ", ShellCommand({study.workdir}), then, command);
 }
 
 absl::StatusOr<std::optional<StudyCommand>> OnlyCommand(const std::vector<StudyData>& studies) {

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/models/query_answers.h"
 #include "worker/text/data/aspect_file.h"
-#include "worker/text/data/data_file_builder.h"
+#include "worker/text/data/text_place.h"
 
 namespace hpo {
 namespace {
@@ -34,7 +34,7 @@ absl::StatusOr<QuerySet> Encode(const AspectFile& file, const ClassIndex& classe
                                 const QueryOptions& options, RowEncoder encode) {
   const bool with_spans = options.span_tokenizer != nullptr;
   QuerySet set{.offsets = {0}};
-  Dataset rows{.path = file.path, .pairs = true};
+  Dataset rows{.path = file.path, .pairs = true, .warnings = file.warnings};
   for (const AspectRow& text : file.rows) {
     const std::vector<TextQuestion> questions = QuestionsOf(text, with_spans);
     for (const TextQuestion& question : questions) {

@@ -4,8 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,7 +12,9 @@
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
-#include "worker/text/data/data_file_builder.h"
+#include "worker/text/data/json_rows.h"
+#include "worker/text/data/text_encoding.h"
+#include "worker/text/data/text_place.h"
 
 namespace hpo {
 namespace {
@@ -56,26 +56,23 @@ absl::StatusOr<Aspect> AspectFromJson(const nlohmann::json& json) {
   return aspect;
 }
 
-// The name under which `json` has a member.
-const char* NameOf(const nlohmann::json& json, const char* name, const char* other) {
-  return json.contains(name) || !json.contains(other) ? name : other;
-}
-
 absl::StatusOr<AspectRow> RowFromJson(const nlohmann::json& json, int64_t line) {
-  if (!json.is_object()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected a JSON object, got ", DescribeJson(json)));
-  }
   AspectRow row{.line = line};
   if (json.contains("ID")) row.id = json["ID"].dump();
-  JsonReader reader(json, "");
-  reader.Required(NameOf(json, "Text", "text"), row.text);
-  HPO_RETURN_IF_ERROR(reader.status());
-  const char* const list = NameOf(json, "Quadruplet", "aspects");
-  if (!json.contains(list)) {
-    return absl::InvalidArgumentError("Quadruplet: expected a list of aspects, got none");
+  const nlohmann::json* const text = FindField(json, "Text");
+  if (text == nullptr || !text->is_string()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Text: expected a string, got ", text == nullptr ? FieldNames(json) : DescribeJson(*text)));
   }
-  absl::StatusOr<std::vector<Aspect>> aspects = ArrayFromJson<Aspect>(json[list], AspectFromJson);
+  row.text = text->get<std::string>();
+  const bool own_name = FindField(json, "Quadruplet") != nullptr;
+  const char* const list = own_name ? "Quadruplet" : "aspects";
+  const nlohmann::json* const found = FindField(json, list);
+  if (found == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Quadruplet: expected a list of aspects, got ", FieldNames(json)));
+  }
+  absl::StatusOr<std::vector<Aspect>> aspects = ArrayFromJson<Aspect>(*found, AspectFromJson);
   if (!aspects.ok()) return Annotate(aspects.status(), list);
   if (aspects->empty()) {
     return absl::InvalidArgumentError(
@@ -83,11 +80,6 @@ absl::StatusOr<AspectRow> RowFromJson(const nlohmann::json& json, int64_t line) 
   }
   row.aspects = *std::move(aspects);
   return row;
-}
-
-absl::StatusOr<AspectRow> ParseLine(absl::string_view text, int64_t line) {
-  HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text));
-  return RowFromJson(json, line);
 }
 
 }  // namespace
@@ -113,17 +105,21 @@ std::string FormatAspectLine(const AspectRow& row, std::span<const Aspect> aspec
 }
 
 absl::StatusOr<AspectFile> ParseAspectLines(absl::string_view content, const std::string& origin) {
-  AspectFile file{.path = origin};
-  int64_t line = 0;
-  for (const absl::string_view text : absl::StrSplit(WithoutByteOrderMark(content), '\n')) {
-    ++line;
-    HPO_RETURN_IF_ERROR(CheckRecord(text, origin, line));
-    if (absl::StripAsciiWhitespace(text).empty()) continue;
-    absl::StatusOr<AspectRow> row = ParseLine(text, line);
-    if (!row.ok()) return DataError(origin, line, row.status().message());
+  HPO_ASSIGN_OR_RETURN(DecodedText decoded, DecodeText(content, origin));
+  AspectFile file{.path = origin, .warnings = std::move(decoded.warnings)};
+  JsonRowSplitter texts(decoded.text(), origin);
+  ReplacedCharacters replaced;
+  JsonRowText text;
+  while (true) {
+    HPO_ASSIGN_OR_RETURN(const bool more, texts.Next(text));
+    if (!more) break;
+    HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJsonRow(text, origin, replaced));
+    absl::StatusOr<AspectRow> row = RowFromJson(json, text.begin.line);
+    if (!row.ok()) return DataError(origin, text.begin.line, row.status().message());
     file.rows.push_back(*std::move(row));
   }
-  if (file.rows.empty()) return DataError(origin, 1, "expected rows, got an empty file");
+  if (replaced.count > 0) file.warnings.push_back(replaced.Warning());
+  if (file.rows.empty()) return DataError(origin, 1, "expected rows, got none");
   return file;
 }
 

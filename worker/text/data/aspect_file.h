@@ -40,6 +40,7 @@ std::string ClassQuestion(const std::string& aspect, const std::string& opinion)
 struct AspectFile {
   std::string path;
   std::vector<AspectRow> rows;
+  std::vector<std::string> warnings = {};  // sentences that name file, line and column
 };
 
 // The distinct classes, in byte order.

@@ -4,18 +4,24 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
 #include "worker/text/data/data_file_builder.h"
 #include "worker/text/data/readers.h"
+#include "worker/text/data/text_encoding.h"
+#include "worker/text/data/text_place.h"
+#include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {
 namespace {
 
 constexpr size_t kNoColumn = static_cast<size_t>(-1);
+constexpr char kQuoteTwice[] = "write a quote that belongs to the text as two, in a quoted field";
 
 // Where the fields of a row stand.
 struct Columns {
@@ -49,8 +55,42 @@ bool HasColumns(const Columns& columns, const RowTargets& targets) {
          std::count(columns.numbers.begin(), columns.numbers.end(), kNoColumn) == 0;
 }
 
-absl::StatusOr<Columns> ReadHeader(const CsvRecord& header, const std::string& origin,
-                                   const RowTargets& targets) {
+// "'sentence', 'label'".
+std::string Quoted(const std::vector<std::string>& fields) {
+  return absl::StrCat("'", absl::StrJoin(fields, "', '"), "'");
+}
+
+// "','" or "tab".
+std::string SeparatorName(char separator) {
+  return separator == '\t' ? "tab" : absl::StrCat("'", std::string(1, separator), "'");
+}
+
+bool IsName(absl::string_view field, absl::string_view name, bool any_case) {
+  field = absl::StripAsciiWhitespace(field);
+  return any_case ? absl::EqualsIgnoreCase(field, name) : field == name;
+}
+
+// The field of the header that is `name`, in this case where there is one, else in any.
+absl::StatusOr<size_t> FindColumn(const CsvRecord& header, const std::string& name,
+                                  const std::string& origin) {
+  for (const bool any_case : {false, true}) {
+    size_t found = kNoColumn;
+    for (size_t i = 0; i < header.fields.size(); ++i) {
+      if (!IsName(header.fields[i], name, any_case)) continue;
+      if (found != kNoColumn) {
+        return DataError(origin, header.line,
+                         absl::StrCat(name, ": expected each column once in the header row, got ",
+                                      Quoted(header.fields)));
+      }
+      found = i;
+    }
+    if (found != kNoColumn) return found;
+  }
+  return kNoColumn;
+}
+
+absl::StatusOr<Columns> FindColumns(const CsvRecord& header, const std::string& origin,
+                                    const RowTargets& targets) {
   Columns columns{.count = header.fields.size()};
   columns.numbers.resize(targets.numbers.size(), kNoColumn);
   std::vector<std::pair<std::string, size_t*>> names = {{"text", &columns.text},
@@ -61,21 +101,48 @@ absl::StatusOr<Columns> ReadHeader(const CsvRecord& header, const std::string& o
   for (size_t i = 0; i < targets.numbers.size(); ++i) {
     names.emplace_back(targets.numbers[i], &columns.numbers[i]);
   }
-  for (size_t i = 0; i < header.fields.size(); ++i) {
-    for (const auto& [name, column] : names) {
-      if (header.fields[i] != name) continue;
-      if (*column != kNoColumn) {
-        return DataError(origin, header.line,
-                         absl::StrCat(name, ": expected each column once in the header row"));
-      }
-      *column = i;
-    }
-  }
-  if (!HasColumns(columns, targets)) {
-    return DataError(origin, header.line,
-                     absl::StrCat("expected a header row with ", ExpectedColumns(targets)));
+  for (const auto& [name, column] : names) {
+    HPO_ASSIGN_OR_RETURN(*column, FindColumn(header, name, origin));
   }
   return columns;
+}
+
+absl::StatusOr<Columns> ReadHeader(const CsvRecord& header, const std::string& origin,
+                                   const RowTargets& targets, char separator) {
+  HPO_ASSIGN_OR_RETURN(Columns columns, FindColumns(header, origin, targets));
+  if (HasColumns(columns, targets)) return columns;
+  return DataError(origin, header.line,
+                   absl::StrCat("expected a header row with ", ExpectedColumns(targets), ", got ",
+                                Quoted(header.fields), " (separated by ", SeparatorName(separator),
+                                "); write these names into the first line of the file"));
+}
+
+// The separator with which the header row has the columns, else the one with which it has the most
+// fields.
+char FindSeparator(absl::string_view content, const std::string& origin,
+                   const RowTargets& targets) {
+  char best = ',';
+  size_t most = 0;
+  for (const char separator : {',', ';', '\t', '|'}) {
+    CsvScanner scanner(content, origin, separator);
+    CsvRecord header;
+    const absl::StatusOr<bool> found = scanner.Next(header);
+    if (!found.ok() || !*found) continue;
+    const absl::StatusOr<Columns> columns = FindColumns(header, origin, targets);
+    if (columns.ok() && HasColumns(*columns, targets)) return separator;
+    if (header.fields.size() <= most) continue;
+    most = header.fields.size();
+    best = separator;
+  }
+  return best;
+}
+
+// Excel says the separator in a line before the header: "sep=;".
+void SkipSeparatorLine(absl::string_view& content) {
+  if (!absl::StartsWithIgnoreCase(content, "sep=")) return;
+  const size_t end = content.find_first_of("\r\n");
+  if (end != 5) return;
+  content.remove_prefix(end);
 }
 
 std::vector<std::string> SplitLabels(const std::string& field) {
@@ -91,7 +158,8 @@ absl::StatusOr<std::vector<double>> NumbersOf(const CsvRecord& record, const Col
     const std::string& field = record.fields[columns.numbers[i]];
     if (absl::SimpleAtod(field, &numbers[i]) && std::isfinite(numbers[i])) continue;
     return DataError(origin, record.line,
-                     absl::StrCat(targets.numbers[i], ": expected a number, got '", field, "'"));
+                     absl::StrCat(targets.numbers[i], ": expected a number, got '", field, "'",
+                                  absl::StrContains(field, ',') ? "; write a decimal point" : ""));
   }
   return numbers;
 }
@@ -108,22 +176,41 @@ RowFields FieldsOf(CsvRecord record, const Columns& columns, std::vector<double>
 
 absl::Status CheckFields(const CsvRecord& record, const std::string& origin) {
   for (const std::string& field : record.fields) {
-    HPO_RETURN_IF_ERROR(CheckRecord(field, origin, record.line));
+    HPO_RETURN_IF_ERROR(CheckRecordSize(field, origin, record.line));
   }
   return absl::OkStatus();
 }
 
+// The number of fields is that of the header row.
+absl::Status CheckCount(const CsvRecord& record, const CsvRecord& header, char separator,
+                        const std::string& origin) {
+  const size_t expected = header.fields.size();
+  const size_t got = record.fields.size();
+  if (got == expected) return absl::OkStatus();
+  const std::string cure = got > expected
+                               ? absl::StrCat("a text that contains ", SeparatorName(separator))
+                               : "a text over several lines";
+  return DataError(origin, record.line,
+                   absl::StrCat("expected ", expected, " fields as in the header row (",
+                                absl::StrJoin(header.fields, ", "), "), got ", got, "; ", cure,
+                                " must be in quotes"));
+}
+
+bool IsBlank(const CsvRecord& record) {
+  return record.fields.size() == 1 && absl::StripAsciiWhitespace(record.fields[0]).empty();
+}
+
 }  // namespace
 
+void CsvScanner::Take(size_t size) {
+  place_ = PlaceOf(rest_, size, place_);
+  rest_.remove_prefix(size);
+}
+
 bool CsvScanner::SkipLineEnd() {
-  if (absl::StartsWith(rest_, "\r\n")) {
-    rest_.remove_prefix(2);
-  } else if (absl::StartsWith(rest_, "\n")) {
-    rest_.remove_prefix(1);
-  } else {
-    return false;
-  }
-  ++line_;
+  if (rest_.empty() || (rest_[0] != '\r' && rest_[0] != '\n')) return false;
+  rest_.remove_prefix(absl::StartsWith(rest_, "\r\n") ? 2 : 1);
+  place_ = {.line = place_.line + 1, .column = 1};
   return true;
 }
 
@@ -132,9 +219,9 @@ absl::StatusOr<bool> CsvScanner::Next(CsvRecord& record) {
   }
   if (rest_.empty()) return false;
   record.fields.clear();
-  record.line = line_;
-  FieldEnd end = FieldEnd::kComma;
-  while (end == FieldEnd::kComma) {
+  record.line = place_.line;
+  FieldEnd end = FieldEnd::kSeparator;
+  while (end == FieldEnd::kSeparator) {
     std::string field;
     HPO_ASSIGN_OR_RETURN(end, ReadField(field, record.fields.size() + 1));
     record.fields.push_back(std::move(field));
@@ -148,65 +235,71 @@ absl::StatusOr<CsvScanner::FieldEnd> CsvScanner::ReadField(std::string& field, s
   } else {
     HPO_RETURN_IF_ERROR(ReadPlain(field, number));
   }
-  if (absl::StartsWith(rest_, ",")) {
-    rest_.remove_prefix(1);
-    return FieldEnd::kComma;
+  if (!rest_.empty() && rest_[0] == separator_) {
+    Take(1);
+    return FieldEnd::kSeparator;
   }
   if (rest_.empty() || SkipLineEnd()) return FieldEnd::kRecord;
-  return DataError(
-      origin_, line_,
-      absl::StrCat("field ", number, ": expected a comma or the end of the line after the field"));
+  return DataError(origin_, place_,
+                   absl::StrCat("field ", number, ": expected ", SeparatorName(separator_),
+                                " or the end of the line after the closing quote, got '",
+                                rest_.substr(0, CharacterSize(rest_)), "'; ", kQuoteTwice));
 }
 
 absl::Status CsvScanner::ReadQuoted(std::string& field, size_t number) {
-  const int64_t opened = line_;
-  rest_.remove_prefix(1);
+  const TextPlace opened = place_;
+  Take(1);
   while (true) {
     const size_t quote = rest_.find('"');
     if (quote == absl::string_view::npos) {
       return DataError(origin_, opened,
-                       absl::StrCat("field ", number, ": expected a closing quote, got none"));
+                       absl::StrCat("field ", number, ": expected a closing quote, got none up to ",
+                                    "the end of the file; ", kQuoteTwice));
     }
     const absl::string_view piece = rest_.substr(0, quote);
     field.append(piece.data(), piece.size());
-    line_ += std::count(piece.begin(), piece.end(), '\n');
-    rest_.remove_prefix(quote + 1);
+    Take(quote + 1);
     if (!absl::StartsWith(rest_, "\"")) return absl::OkStatus();
     field.push_back('"');
-    rest_.remove_prefix(1);
+    Take(1);
   }
 }
 
 absl::Status CsvScanner::ReadPlain(std::string& field, size_t number) {
-  const size_t end = std::min(rest_.find_first_of(",\r\n\""), rest_.size());
+  const char ends[] = {separator_, '\r', '\n', '"'};
+  const size_t end = std::min(rest_.find_first_of(absl::string_view(ends, 4)), rest_.size());
   field.assign(rest_.data(), end);
-  rest_.remove_prefix(end);
+  Take(end);
   if (absl::StartsWith(rest_, "\"")) {
     return DataError(
-        origin_, line_,
-        absl::StrCat("field ", number, ": expected quotes around the whole field, got one inside"));
+        origin_, place_,
+        absl::StrCat("field ", number, ": expected quotes around the whole field, got ",
+                     "one inside; ", kQuoteTwice));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<DataFile> ParseCsv(absl::string_view content, const std::string& origin,
                                   const RowTargets& targets) {
-  CsvScanner scanner(WithoutByteOrderMark(content), origin);
+  HPO_ASSIGN_OR_RETURN(DecodedText decoded, DecodeText(content, origin));
+  absl::string_view text = decoded.text();
+  SkipSeparatorLine(text);
+  const char separator = FindSeparator(text, origin, targets);
+  CsvScanner scanner(text, origin, separator);
   DataFileBuilder builder(origin, targets.kind);
-  CsvRecord record;
-  HPO_ASSIGN_OR_RETURN(bool more, scanner.Next(record));
+  for (std::string& warning : decoded.warnings) builder.Warn(std::move(warning));
+  CsvRecord header;
+  HPO_ASSIGN_OR_RETURN(bool more, scanner.Next(header));
   if (!more) return builder.Finish();
-  HPO_RETURN_IF_ERROR(CheckFields(record, origin));
-  HPO_ASSIGN_OR_RETURN(const Columns columns, ReadHeader(record, origin, targets));
+  HPO_RETURN_IF_ERROR(CheckFields(header, origin));
+  HPO_ASSIGN_OR_RETURN(const Columns columns, ReadHeader(header, origin, targets, separator));
+  CsvRecord record;
   while (true) {
     HPO_ASSIGN_OR_RETURN(more, scanner.Next(record));
     if (!more) return builder.Finish();
+    if (columns.count > 1 && IsBlank(record)) continue;
     HPO_RETURN_IF_ERROR(CheckFields(record, origin));
-    if (record.fields.size() != columns.count) {
-      return DataError(origin, record.line,
-                       absl::StrCat("expected ", columns.count,
-                                    " fields as in the header row, got ", record.fields.size()));
-    }
+    HPO_RETURN_IF_ERROR(CheckCount(record, header, separator, origin));
     HPO_ASSIGN_OR_RETURN(std::vector<double> numbers, NumbersOf(record, columns, origin, targets));
     HPO_RETURN_IF_ERROR(builder.Add(FieldsOf(std::move(record), columns, std::move(numbers))));
   }

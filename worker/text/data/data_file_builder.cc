@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {
 namespace {
-
-constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 absl::Status CheckLabels(const std::vector<std::string>& labels, absl::string_view origin,
                          int64_t line) {
@@ -30,39 +27,18 @@ absl::Status CheckLabels(const std::vector<std::string>& labels, absl::string_vi
 
 }  // namespace
 
-absl::Status DataError(absl::string_view origin, int64_t line, absl::string_view message) {
-  return absl::InvalidArgumentError(absl::StrCat(origin, ":", line, ": ", message));
-}
-
-absl::Status CheckRecord(absl::string_view record, absl::string_view origin, int64_t line) {
-  if (static_cast<int64_t>(record.size()) > kMaxRecordBytes) {
-    return DataError(
-        origin, line,
-        absl::StrCat("expected at most ", kMaxRecordBytes, " bytes in a row, got ", record.size()));
-  }
-  const size_t invalid = FindInvalidUtf8(record);
-  if (invalid != absl::string_view::npos) {
-    return DataError(origin, line,
-                     absl::StrCat("expected UTF-8, got byte 0x",
-                                  absl::Hex(static_cast<unsigned char>(record[invalid])),
-                                  " at byte ", invalid + 1, " of the row"));
-  }
-  const size_t nul = record.find('\0');
-  if (nul != absl::string_view::npos) {
-    return DataError(origin, line,
-                     absl::StrCat("expected text, got a NUL at byte ", nul + 1, " of the row"));
-  }
-  return absl::OkStatus();
-}
-
-absl::string_view WithoutByteOrderMark(absl::string_view content) {
-  if (absl::StartsWith(content, kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
-  return content;
+absl::Status CheckRecordSize(absl::string_view record, absl::string_view origin, int64_t line) {
+  if (static_cast<int64_t>(record.size()) <= kMaxRecordBytes) return absl::OkStatus();
+  return DataError(
+      origin, line,
+      absl::StrCat("expected at most ", kMaxRecordBytes, " bytes in a row, got ", record.size()));
 }
 
 absl::Status DataFileBuilder::Add(RowFields fields) {
   if (!fields.text.has_value()) {
-    return DataError(file_.path, fields.line, "expected a field 'text', got none");
+    return DataError(file_.path, fields.line,
+                     absl::StrCat("expected a field 'text', got ", fields.found,
+                                  "; name the field of the text 'text'"));
   }
   std::vector<std::string> labels;
   if (kind_ == RowTargets::Kind::kLabels) {
@@ -86,12 +62,15 @@ absl::StatusOr<std::vector<std::string>> DataFileBuilder::TakeLabels(RowFields& 
   if (fields.label.has_value() == fields.labels.has_value()) {
     return DataError(file_.path, fields.line,
                      fields.label.has_value()
-                         ? "expected one of 'label' and 'labels', got both"
-                         : "expected a field 'label' or 'labels', got neither");
+                         ? "expected one of 'label' and 'labels', got both; remove one of them"
+                         : absl::StrCat("expected a field 'label' or 'labels', got ", fields.found,
+                                        "; give the row a label, or remove it"));
   }
   if (fields.labels.has_value()) return *fields.labels;
   if (fields.label->empty()) {
-    return DataError(file_.path, fields.line, "label: expected a label, got an empty string");
+    return DataError(file_.path, fields.line,
+                     "label: expected a label, got an empty string; give the row a label, or "
+                     "remove it");
   }
   return std::vector<std::string>{*std::move(fields.label)};
 }
@@ -113,7 +92,7 @@ absl::Status DataFileBuilder::CheckLikeFirstRow(const RowFields& fields) const {
 }
 
 absl::StatusOr<DataFile> DataFileBuilder::Finish() {
-  if (file_.rows.empty()) return DataError(file_.path, 1, "expected rows, got an empty file");
+  if (file_.rows.empty()) return DataError(file_.path, 1, "expected rows, got none");
   return std::move(file_);
 }
 

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "worker/text/data/readers.h"
+#include "worker/text/data/text_place.h"
 
 namespace hpo {
 
@@ -21,16 +23,11 @@ struct RowFields {
   std::optional<std::string> label;
   std::optional<std::vector<std::string>> labels;
   std::vector<double> numbers;  // where the file is one of numbers: all of them
+  std::string found;            // the names of the fields that the row has, for errors
 };
 
-// "origin:line: message", the form of every error about data.
-absl::Status DataError(absl::string_view origin, int64_t line, absl::string_view message);
-
-// Encoding of one line or record: UTF-8, no NUL, at most kMaxRecordBytes.
-absl::Status CheckRecord(absl::string_view record, absl::string_view origin, int64_t line);
-
-// `content` without a leading UTF-8 byte order mark.
-absl::string_view WithoutByteOrderMark(absl::string_view content);
+//   InvalidArgument  `record`, a row or a field, has more than kMaxRecordBytes
+absl::Status CheckRecordSize(absl::string_view record, absl::string_view origin, int64_t line);
 
 // Collects rows and checks them against each other. One use: Add..., then Finish.
 class DataFileBuilder {
@@ -43,6 +40,9 @@ class DataFileBuilder {
   //                    neither of label and labels, an empty label, one given twice in a row, or
   //                    unlike the first row in label/labels
   absl::Status Add(RowFields fields);
+
+  // Adds a sentence about the file that is no error.
+  void Warn(std::string warning) { file_.warnings.push_back(std::move(warning)); }
 
   //   InvalidArgument  no row was added
   absl::StatusOr<DataFile> Finish();

@@ -28,8 +28,9 @@ RowTargets TargetsOf(TaskKind task) {
 
 absl::StatusOr<DataSetFacts> MeasureAspects(const std::string& path,
                                             std::span<const Tokenizer* const> tokenizers,
-                                            bool with_spans) {
+                                            bool with_spans, std::vector<std::string>& warnings) {
   HPO_ASSIGN_OR_RETURN(const AspectFile file, ReadAspectFile(path));
+  warnings = file.warnings;
   DataSetFacts facts;
   facts.rows = static_cast<int64_t>(file.rows.size());
   facts.labels = ClassesOf(file);
@@ -54,8 +55,9 @@ absl::StatusOr<DataSetFacts> MeasureAspects(const std::string& path,
 
 absl::StatusOr<DataSetFacts> MeasureRows(const std::string& path,
                                          std::span<const Tokenizer* const> tokenizers,
-                                         TaskKind task) {
+                                         TaskKind task, std::vector<std::string>& warnings) {
   HPO_ASSIGN_OR_RETURN(const DataFile file, ReadDataFile(path, TargetsOf(task)));
+  warnings = file.warnings;
   DataSetFacts facts;
   facts.rows = static_cast<int64_t>(file.rows.size());
   facts.labels = SortedLabels(file);
@@ -72,11 +74,13 @@ absl::StatusOr<DataSetFacts> MeasureRows(const std::string& path,
 
 absl::StatusOr<DataSetFacts> MeasureDataSet(const std::string& path, const std::string& name,
                                             std::span<const Tokenizer* const> tokenizers,
-                                            TaskKind task) {
+                                            TaskKind task, std::vector<std::string>* warnings) {
+  std::vector<std::string> said;
   absl::StatusOr<DataSetFacts> facts =
-      AsksQueries(task) ? MeasureAspects(path, tokenizers, task == TaskKind::kMultiQuerySpans)
-                        : MeasureRows(path, tokenizers, task);
+      AsksQueries(task) ? MeasureAspects(path, tokenizers, task == TaskKind::kMultiQuerySpans, said)
+                        : MeasureRows(path, tokenizers, task, said);
   HPO_RETURN_IF_ERROR(facts.status());
+  if (warnings != nullptr) warnings->insert(warnings->end(), said.begin(), said.end());
   facts->name = name;
   HPO_ASSIGN_OR_RETURN(facts->digest, Sha256File(path));
   return facts;

@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
-#include "worker/text/data/data_file_builder.h"
+#include "worker/text/data/text_place.h"
 
 namespace hpo {
 namespace {
@@ -79,7 +79,8 @@ absl::StatusOr<Dataset> WithIndices(DataFile file, const std::vector<std::string
   Dataset dataset{.path = std::move(file.path),
                   .label_names = labels,
                   .multi_label = file.multi_label,
-                  .pairs = file.pairs};
+                  .pairs = file.pairs,
+                  .warnings = std::move(file.warnings)};
   dataset.rows.reserve(file.rows.size());
   for (DataFileRow& row : file.rows) {
     DatasetRow indexed{.text = std::move(row.text), .pair = std::move(row.pair), .line = row.line};
@@ -100,7 +101,10 @@ absl::StatusOr<Dataset> WithIndices(DataFile file, const std::vector<std::string
 
 // Without label names.
 absl::StatusOr<Dataset> WithNumbers(DataFile file, const std::vector<std::string>& columns) {
-  Dataset dataset{.path = std::move(file.path), .label_names = columns, .pairs = file.pairs};
+  Dataset dataset{.path = std::move(file.path),
+                  .label_names = columns,
+                  .pairs = file.pairs,
+                  .warnings = std::move(file.warnings)};
   dataset.rows.reserve(file.rows.size());
   for (DataFileRow& row : file.rows) {
     DatasetRow kept{.text = std::move(row.text), .pair = std::move(row.pair), .line = row.line};

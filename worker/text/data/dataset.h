@@ -28,6 +28,7 @@ struct Dataset {
   bool multi_label = false;
   bool pairs = false;  // every row has a pair; false: none has
   std::vector<DatasetRow> rows;
+  std::vector<std::string> warnings = {};  // about the file: sentences that name line and column
   bool operator==(const Dataset&) const = default;
 };
 

@@ -1,18 +1,17 @@
 #include "worker/text/data/json_lines.h"
 
-#include <algorithm>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 #include "worker/text/data/data_file_builder.h"
+#include "worker/text/data/json_rows.h"
 #include "worker/text/data/readers.h"
+#include "worker/text/data/text_encoding.h"
 
 namespace hpo {
 namespace {
@@ -26,28 +25,28 @@ std::string Shown(const nlohmann::json& value) {
   return text;
 }
 
-// A line's object and where it stands, with typed access to its fields.
+// Typed access to the fields of a row's object.
 class JsonRow {
  public:
-  JsonRow(nlohmann::json object, const std::string& origin, int64_t line)
-      : object_(std::move(object)), origin_(origin), line_(line) {}
+  JsonRow(const nlohmann::json& object, const std::string& origin, int64_t line)
+      : object_(object), origin_(origin), line_(line) {}
 
   absl::StatusOr<std::optional<std::string>> Text(const char* key) const {
-    const auto found = object_.find(key);
-    if (found == object_.end() || found->is_null()) return std::nullopt;
+    const nlohmann::json* const found = FindField(object_, key);
+    if (found == nullptr) return std::nullopt;
     if (!found->is_string()) return WrongType(key, "a string", *found);
-    return CheckedText(key, found->get_ref<const std::string&>());
+    return found->get<std::string>();
   }
 
   absl::StatusOr<std::optional<std::string>> Label(const char* key) const {
-    const auto found = object_.find(key);
-    if (found == object_.end() || found->is_null()) return std::nullopt;
+    const nlohmann::json* const found = FindField(object_, key);
+    if (found == nullptr) return std::nullopt;
     return LabelOf(key, *found);
   }
 
   absl::StatusOr<std::optional<std::vector<std::string>>> Labels(const char* key) const {
-    const auto found = object_.find(key);
-    if (found == object_.end() || found->is_null()) return std::nullopt;
+    const nlohmann::json* const found = FindField(object_, key);
+    if (found == nullptr) return std::nullopt;
     if (!found->is_array()) return WrongType(key, "an array of labels", *found);
     std::vector<std::string> labels;
     for (const nlohmann::json& element : *found) {
@@ -58,9 +57,11 @@ class JsonRow {
   }
 
   absl::StatusOr<double> Number(const std::string& key) const {
-    const auto found = object_.find(key);
-    if (found == object_.end() || found->is_null()) {
-      return DataError(origin_, line_, absl::StrCat("expected a field '", key, "', got none"));
+    const nlohmann::json* const found = FindField(object_, key);
+    if (found == nullptr) {
+      return DataError(
+          origin_, line_,
+          absl::StrCat("expected a field '", key, "' of a number, got ", FieldNames(object_)));
     }
     if (!found->is_number()) return WrongType(key.c_str(), "a number", *found);
     return found->get<double>();
@@ -75,64 +76,30 @@ class JsonRow {
 
   absl::StatusOr<std::optional<std::string>> LabelOf(const char* key,
                                                      const nlohmann::json& value) const {
-    if (value.is_number_integer()) return value.dump();
-    if (!value.is_string()) return WrongType(key, "a string or an integer", value);
-    return CheckedText(key, value.get_ref<const std::string&>());
+    if (value.is_number_integer() || value.is_boolean()) return value.dump();
+    if (value.is_string()) return value.get<std::string>();
+    return WrongType(key, "a string, an integer, true or false", value);
   }
 
-  // JSON can write a NUL as an escape, which the check of the line does not see.
-  absl::StatusOr<std::optional<std::string>> CheckedText(const char* key,
-                                                         const std::string& text) const {
-    if (text.find('\0') == std::string::npos) return text;
-    return DataError(origin_, line_, absl::StrCat(key, ": expected text, got a NUL (\\u0000)"));
-  }
-
-  nlohmann::json object_;
+  const nlohmann::json& object_;
   const std::string& origin_;
   int64_t line_;
 };
 
-absl::StatusOr<JsonRow> ParseRow(absl::string_view text, const std::string& origin, int64_t line) {
-  std::set<std::string> keys;
-  std::optional<std::string> repeated;
-  const auto note_keys = [&](int depth, nlohmann::json::parse_event_t event,
-                             nlohmann::json& parsed) {
-    if (event == nlohmann::json::parse_event_t::key && depth == 1 &&
-        !keys.insert(parsed.get<std::string>()).second) {
-      repeated = parsed.get<std::string>();
-    }
-    return true;
-  };
-  nlohmann::json object;
-  try {
-    object = nlohmann::json::parse(text.begin(), text.end(), note_keys);
-  } catch (const nlohmann::json::parse_error& error) {
-    return DataError(origin, line,
-                     absl::StrCat("expected a JSON object, got broken JSON at byte ", error.byte,
-                                  " of the line"));
-  } catch (const nlohmann::json::out_of_range&) {
-    return DataError(origin, line, "expected a JSON object, got a number out of range");
-  }
-  if (!object.is_object()) {
-    return DataError(origin, line, absl::StrCat("expected a JSON object, got ", Shown(object)));
-  }
-  if (repeated.has_value()) {
-    return DataError(origin, line, absl::StrCat(*repeated, ": expected each field once"));
-  }
-  return JsonRow(std::move(object), origin, line);
-}
-
-absl::Status AddLine(absl::string_view text, int64_t line, const std::string& origin,
-                     const RowTargets& targets, DataFileBuilder& builder) {
-  HPO_RETURN_IF_ERROR(CheckRecord(text, origin, line));
-  if (absl::StripAsciiWhitespace(text).empty()) return absl::OkStatus();
-  HPO_ASSIGN_OR_RETURN(const JsonRow row, ParseRow(text, origin, line));
-  RowFields fields{.line = line};
+absl::Status AddRow(const JsonRowText& text, const RowTargets& targets, const std::string& origin,
+                    ReplacedCharacters& replaced, DataFileBuilder& builder) {
+  HPO_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJsonRow(text, origin, replaced));
+  const JsonRow row(object, origin, text.begin.line);
+  RowFields fields{.line = text.begin.line};
   HPO_ASSIGN_OR_RETURN(fields.text, row.Text("text"));
   HPO_ASSIGN_OR_RETURN(fields.pair, row.Text("pair"));
   if (targets.kind == RowTargets::Kind::kLabels) {
     HPO_ASSIGN_OR_RETURN(fields.label, row.Label("label"));
     HPO_ASSIGN_OR_RETURN(fields.labels, row.Labels("labels"));
+  }
+  const bool labelled = fields.label.has_value() || fields.labels.has_value();
+  if (!fields.text.has_value() || (targets.kind == RowTargets::Kind::kLabels && !labelled)) {
+    fields.found = FieldNames(object);
   }
   for (const std::string& name : targets.numbers) {
     HPO_ASSIGN_OR_RETURN(const double number, row.Number(name));
@@ -145,13 +112,18 @@ absl::Status AddLine(absl::string_view text, int64_t line, const std::string& or
 
 absl::StatusOr<DataFile> ParseJsonLines(absl::string_view content, const std::string& origin,
                                         const RowTargets& targets) {
-  content = WithoutByteOrderMark(content);
+  HPO_ASSIGN_OR_RETURN(DecodedText decoded, DecodeText(content, origin));
   DataFileBuilder builder(origin, targets.kind);
-  for (int64_t line = 1; !content.empty(); ++line) {
-    const size_t end = std::min(content.find('\n'), content.size());
-    HPO_RETURN_IF_ERROR(AddLine(content.substr(0, end), line, origin, targets, builder));
-    content.remove_prefix(std::min(end + 1, content.size()));
+  for (std::string& warning : decoded.warnings) builder.Warn(std::move(warning));
+  JsonRowSplitter rows(decoded.text(), origin);
+  ReplacedCharacters replaced;
+  JsonRowText row;
+  while (true) {
+    HPO_ASSIGN_OR_RETURN(const bool more, rows.Next(row));
+    if (!more) break;
+    HPO_RETURN_IF_ERROR(AddRow(row, targets, origin, replaced, builder));
   }
+  if (replaced.count > 0) builder.Warn(replaced.Warning());
   return builder.Finish();
 }
 

@@ -1,4 +1,4 @@
-// Data files of JSON lines.
+// Data files of JSON: lines, an array, or objects over several lines (json_rows.h).
 #pragma once
 
 #include <string>

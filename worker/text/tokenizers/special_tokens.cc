@@ -76,9 +76,10 @@ absl::Status CheckVocabularySize(int64_t vocab_size, int64_t model_rows,
                                  const std::string& origin) {
   if (model_rows == 0) return absl::OkStatus();
   if (vocab_size <= model_rows && model_rows - vocab_size < kMaxUnusedRows) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(origin, ": expected ", model_rows, " tokens (the model's vocab_size), got ",
-                   vocab_size, "; is this another model's vocabulary?"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      origin, ": expected ", model_rows, " tokens (the model's vocab_size), got ", vocab_size,
+      "; take the vocabulary that belongs to the model, or resize the model to its "
+      "tokenizer: model.resize_token_embeddings(len(tokenizer))"));
 }
 
 }  // namespace hpo

@@ -29,10 +29,11 @@ bool StartsWithOneOf(absl::string_view name, std::initializer_list<absl::string_
 
 bool IsPooler(absl::string_view name) { return absl::StrContains(name, "pooler."); }
 
-bool MayBeMissing(absl::string_view name) {
-  return IsPooler(name) ||
-         StartsWithOneOf(name, {"classifier.", "pre_classifier.", "score.", "qa_outputs."});
+bool IsHead(absl::string_view name) {
+  return StartsWithOneOf(name, {"classifier.", "pre_classifier.", "score.", "qa_outputs."});
 }
+
+bool MayBeMissing(absl::string_view name) { return IsPooler(name) || IsHead(name); }
 
 // Heads of pre-training (BERT, RoBERTa and decoders, DeBERTa, ELECTRA, DistilBERT) and of question
 // answering, RoBERTa's
@@ -79,13 +80,40 @@ FoundTensor FindParameter(std::span<const SafetensorsFile> files, const std::str
 
 std::string ShapeText(at::IntArrayRef sizes) { return FormatShape({sizes.data(), sizes.size()}); }
 
+bool HoldsFloats(const TensorView& view) {
+  return view.type != TensorType::kInt64 && view.type != TensorType::kUint8;
+}
+
 absl::Status CheckView(at::IntArrayRef sizes, const FoundTensor& found) {
   const TensorView& view = *found.view;
-  const bool floats = view.type != TensorType::kInt64 && view.type != TensorType::kUint8;
-  if (floats && sizes == at::IntArrayRef(view.shape)) return absl::OkStatus();
+  if (HoldsFloats(view) && sizes == at::IntArrayRef(view.shape)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       found.file->origin(), ": tensor '", found.name, "': expected floats of shape ",
-      ShapeText(sizes), " by config.json, found ", Name(view.type), " ", FormatShape(view.shape)));
+      ShapeText(sizes), " by config.json, found ", Name(view.type), " ", FormatShape(view.shape),
+      "; correct config.json, or take the weights that belong to it"));
+}
+
+// A head of another number of labels, or of another task.
+bool IsOtherHead(const std::string& parameter, at::IntArrayRef sizes, const FoundTensor& found) {
+  return found.view != nullptr && IsHead(parameter) && HoldsFloats(*found.view) &&
+         sizes != at::IntArrayRef(found.view->shape);
+}
+
+std::string NameAndShape(const std::string& name, const TensorView& view) {
+  return absl::StrCat(name, " ", FormatShape(view.shape));
+}
+
+// What the names of the body begin with in the files, such as "bert."; empty where they leave it
+// out.
+std::string BodyPrefix(const torch::nn::Module& model, std::span<const SafetensorsFile> files) {
+  for (const auto& item : model.named_parameters()) {
+    const std::string& name = item.key();
+    if (MayBeMissing(name)) continue;
+    const std::string found = FindParameter(files, name).name;
+    const std::string prefix = name.substr(0, name.find('.') + 1);
+    if (!found.empty()) return absl::StartsWith(found, prefix) ? prefix : "";
+  }
+  return "";
 }
 
 // The layers of a type of interest, by their weights' names.
@@ -159,14 +187,21 @@ namespace {
 
 // What of the files no parameter has taken.
 absl::Status CheckUnused(std::span<const SafetensorsFile> files, const std::set<std::string>& used,
-                         LoadReport& report) {
+                         const std::string& body_prefix, LoadReport& report) {
   for (const SafetensorsFile& file : files) {
     for (const auto& [name, view] : file.tensors()) {
       if (used.count(name) > 0) continue;
+      const bool beside_body = !body_prefix.empty() && !absl::StartsWith(name, body_prefix);
+      if (!MayBeIgnored(name) && (IsHead(name) || beside_body)) {
+        report.other_head.push_back(NameAndShape(name, view));
+        continue;
+      }
       if (!MayBeIgnored(name)) {
         return absl::InvalidArgumentError(
             absl::StrCat(file.origin(), ": tensor '", name, "' of shape ", FormatShape(view.shape),
-                         " is no parameter of the model of config.json"));
+                         " is no parameter of the model of config.json; correct config.json, or "
+                         "take the weights "
+                         "that belong to it"));
       }
       report.ignored.push_back(name);
     }
@@ -185,7 +220,11 @@ absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
   const auto load = [&](const std::string& name, at::IntArrayRef sizes,
                         absl::FunctionRef<void(const torch::Tensor&)> take) -> absl::Status {
     const FoundTensor found = FindParameter(files, name);
-    if (found.view != nullptr) {
+    if (IsOtherHead(name, sizes, found)) {
+      report.missing.push_back(name);
+      report.other_head.push_back(NameAndShape(found.name, *found.view));
+      used.insert(found.name);
+    } else if (found.view != nullptr) {
       HPO_RETURN_IF_ERROR(CheckView(sizes, found));
       take(TensorOf(*found.view));
       used.insert(found.name);
@@ -194,7 +233,8 @@ absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
     } else {
       return absl::InvalidArgumentError(
           absl::StrCat(files.front().origin(), files.size() > 1 ? " and other shards" : "",
-                       ": tensor '", name, "' of shape ", ShapeText(sizes), " is missing"));
+                       ": tensor '", name, "' of shape ", ShapeText(sizes),
+                       " is missing; correct config.json, or take the weights that belong to it"));
     }
     return absl::OkStatus();
   };
@@ -211,7 +251,7 @@ absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
       weight.Store(buffer);
     }));
   }
-  HPO_RETURN_IF_ERROR(CheckUnused(files, used, report));
+  HPO_RETURN_IF_ERROR(CheckUnused(files, used, BodyPrefix(model, files), report));
   return report;
 }
 

@@ -17,6 +17,9 @@ namespace hpo {
 struct LoadReport {
   std::vector<std::string> missing;  // parameters that the file lacks: head, pooler
   std::vector<std::string> ignored;  // tensors of the file that the model lacks
+  // Tensors of another task's head, which the file has and the model has not, or in another shape:
+  // "classifier.weight [3, 32]".
+  std::vector<std::string> other_head;
 };
 
 // Names of all parameters, in the model's order.
@@ -30,9 +33,10 @@ void InitializeParameters(torch::nn::Module& model, std::span<const std::string>
 
 // Copies `files` into the model; float16 and bfloat16 become float32.
 // Files of a bare model may leave out its name in front ("bert."); "gamma" and "beta" are taken for
-// LayerNorm's weight and bias. What the files may lack: the classification head, the span head and
-// the pooler; such parameters keep their values. What they may have besides: other heads (of
-// pre-training) and buffers.
+// LayerNorm's weight and bias. What the files may lack, or may have in another shape: the
+// classification head and the span head; they may also lack the pooler. Such parameters keep their
+// values. What they may have besides: other heads (of pre-training, or of another task) and
+// buffers.
 //   InvalidArgument  another parameter missing, a tensor that is neither the model's nor ignorable,
 //                    or a shape or type that differs; names file, tensor, expected and found
 absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,

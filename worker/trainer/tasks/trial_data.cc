@@ -9,8 +9,8 @@
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/models/model_config.h"
-#include "worker/text/data/data_file_builder.h"
 #include "worker/text/data/dataset.h"
+#include "worker/text/data/text_place.h"
 
 namespace hpo {
 namespace {
@@ -129,7 +129,9 @@ absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptio
   const TaskKind task = ParseTaskKind(job.task).value_or(TaskKind::kTextClassification);
   const int64_t max_length = std::min(options.config.max_length, model.shape.max_positions);
   std::vector<TruncatedRows> truncated;
+  std::vector<std::string> warnings;
   const auto encode = [&](const Dataset& rows) {
+    warnings.insert(warnings.end(), rows.warnings.begin(), rows.warnings.end());
     auto encoded = tokens.Encode(rows, *model.tokenizer, max_length);
     if (encoded.ok() && options.config.max_length > max_length) {
       truncated.push_back(
@@ -148,6 +150,7 @@ absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptio
   data->task = task;
   data->max_length = max_length;
   data->truncated = std::move(truncated);
+  data->warnings = std::move(warnings);
   if (model.shape.type_vocab_size < 2) ForgetTypes(*data);
   return data;
 }

@@ -48,6 +48,7 @@ struct TextData {
   int64_t max_length = 0;  // tok.max_length, or the model's positions when those are fewer;
   std::vector<TruncatedRows> truncated;  // in that case, of both files
   bool one_token_type = false;
+  std::vector<std::string> warnings;  // about both files: sentences that name line and column
 };
 
 // Reads config.json and the vocabulary of job.model_path.

@@ -117,8 +117,6 @@ TEST(ExitOutcome, OtherSignalsAreCrashesByName) {
   }
 }
 
-TEST(ExitOutcome, ASignalWithoutANameHasItsNumber) { EXPECT_EQ(SignalName(64), "signal 64"); }
-
 TEST(ExitOutcome, AProtocolErrorBeatsTheWayItWasEnded) {
   TrainerEnd end = Signalled(SIGKILL);
   end.protocol_error = "the trainer sent 'hello?': not JSON";

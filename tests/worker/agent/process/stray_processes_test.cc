@@ -79,11 +79,11 @@ TEST_F(StrayProcessesTest, AKillReachesWhatHasLeftTheGroup) {
   EXPECT_FALSE(Lives(trainer.worker));
 }
 
-TEST_F(StrayProcessesTest, ATrainerThatEndsByItselfMayLeaveSomething) {
+TEST_F(StrayProcessesTest, WhatATrainerLeavesEndsWithIt) {
   Launched trainer = Launch("mark-3", "exit 0");
   ASSERT_TRUE(trainer.launcher->channel().WriteLine("end", kStrayPatience).ok());
   ASSERT_TRUE(trainer.launcher->WaitFor(kStrayPatience));
-  EXPECT_TRUE(Lives(trainer.worker));
+  EXPECT_FALSE(Lives(trainer.worker));
 }
 
 // The figure of defect 19: trainers at once on the card after a restart.

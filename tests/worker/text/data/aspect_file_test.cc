@@ -35,11 +35,12 @@ TEST(AspectLines, WhatIsMalformedIsNamedWithItsLine) {
   };
   const std::string good = R"({"Aspect":"x","Category":"C","VA":"1#2"})";
   const std::pair<std::string, const char*> cases[] = {
-      {"", "data/file:1: expected rows, got an empty file"},
-      {with(good) + "\n{", "data/file:2: "},
-      {"[]", "data/file:1: expected a JSON object"},
+      {"", "data/file:1: expected rows, got none"},
+      {with(good) + "\n{", "data/file:2:2: expected a JSON object"},
+      {"[]", "data/file:1: expected rows, got none"},
+      {"[3]", "data/file:1: expected a JSON object, got the integer 3"},
       {"{\"Quadruplet\":[" + good + "]}", "data/file:1: Text"},
-      {"{\"Text\":\"a\"}", "Quadruplet: expected a list of aspects, got none"},
+      {"{\"Text\":\"a\"}", "Quadruplet: expected a list of aspects, got 'Text'"},
       {"{\"Text\":\"a\",\"Quadruplet\":3}", "Quadruplet: expected an array"},
       {with(""), "Quadruplet: expected at least one aspect, got none"},
       {with("7"), "Quadruplet: [0]"},
@@ -51,7 +52,6 @@ TEST(AspectLines, WhatIsMalformedIsNamedWithItsLine) {
       {with(R"({"Aspect":"x","Category":"C","VA":"1#2#3"})"), "got '1#2#3'"},
       {with(R"({"Aspect":"x","Category":"C","VA":"nan#2"})"), "got 'nan#2'"},
       {with(R"({"Aspect":"x","Category":"C","VA":"1#high"})"), "got '1#high'"},
-      {"{\"Text\":\"\xff\"}", "data/file:1: expected UTF-8"},
   };
   for (const auto& [content, expected] : cases) {
     SCOPED_TRACE(content);

@@ -1,9 +1,11 @@
 #include "worker/text/data/readers.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/temporary_folder.h"
@@ -77,28 +79,43 @@ TEST(JsonLines, ErrorsNameFileLineAndField) {
   ExpectRefused(
       ParseJsonLines,
       {
-          {"", "data/file:1: expected rows, got an empty file"},
+          {"", "data/file:1: expected rows, got none"},
           {"\n \n", "data/file:1: expected rows"},
-          {good + "{\"text\":", "data/file:2: expected a JSON object, got broken JSON at byte 9"},
-          {good + "[1]", "data/file:2: expected a JSON object, got [1]"},
+          {good + "{\"text\":",
+           "data/file:2:9: expected a JSON object, got broken JSON: the text ends inside the "
+           "object; write the whole object in one line (after: {\"text\":)"},
+          {good + "[1]", "data/file:2: expected a JSON object, got an array; write each row as"},
+          {good + "{'text':'a'}",
+           "data/file:2:2: expected a JSON object, got broken JSON: a single"},
+          {good + "{\"text\":\"a\",\"label\":NaN}",
+           "data/file:2:21: expected a JSON object, got broken JSON: NaN, which JSON does not "
+           "have"},
+          {good + "{\"text\":\"a\",\"label\":\"x\",}",
+           "data/file:2:25: expected a JSON object, got broken JSON: a comma before the end"},
+          {good + "{\"text\":\"a\tb\"}",
+           "data/file:2:11: expected a JSON object, got broken JSON: "
+           "a control character"},
+          {good + "{\"text\":\"é\"} {\"text\":\"b\"}",
+           "data/file:2:14: expected a JSON object, got broken JSON: a second object"},
           {good + "{\"a\":1e999}",
            "data/file:2: expected a JSON object, got a number out of range"},
-          {good + "{\"label\":\"x\"}", "data/file:2: expected a field 'text'"},
-          {good + "{\"text\":\"a\"}", "data/file:2: expected a field 'label' or 'labels'"},
+          {good + "{\"label\":\"x\"}",
+           "data/file:2: expected a field 'text', got 'label'; name the field"},
+          {good + "{\"text\":\"a\"}",
+           "data/file:2: expected a field 'label' or 'labels', got 'text'; give the row a label"},
           {good + "{\"text\":\"a\",\"label\":\"x\",\"labels\":[]}",
            "data/file:2: expected one of 'label' and 'labels', got both"},
           {good + "{\"text\":7,\"label\":\"x\"}", "data/file:2: text: expected a string, got 7"},
           {good + "{\"text\":\"a\",\"pair\":[],\"label\":\"x\"}",
            "data/file:2: pair: expected a string, got []"},
           {good + "{\"text\":\"a\",\"label\":1.5}",
-           "data/file:2: label: expected a string or an integer, got 1.5"},
-          {good + "{\"text\":\"a\",\"label\":true}", "data/file:2: label: expected a string or"},
+           "data/file:2: label: expected a string, an integer, true or false, got 1.5"},
           {good + "{\"text\":\"a\",\"label\":\"\"}",
            "data/file:2: label: expected a label, got an empty string"},
           {"{\"text\":\"a\",\"labels\":\"x\"}",
            "data/file:1: labels: expected an array of labels, got \"x\""},
           {"{\"text\":\"a\",\"labels\":[\"x\",null]}",
-           "data/file:1: labels: expected a string or an integer, got null"},
+           "data/file:1: labels: expected a string, an integer, true or false, got null"},
           {"{\"text\":\"a\",\"labels\":[\"x\",\"y\",\"x\"]}",
            "data/file:1: labels: expected each label once, got 'x' twice"},
           {"{\"text\":\"a\",\"labels\":[\"\"]}", "data/file:1: labels: expected a label"},
@@ -109,21 +126,123 @@ TEST(JsonLines, ErrorsNameFileLineAndField) {
           {good + "{\"text\":\"a\",\"pair\":\"b\",\"label\":\"x\"}",
            "data/file:2: pair: expected a pair in every row or in none, got one here unlike in "
            "line 1"},
-          {good + "{\"text\":\"\xC3\x28\",\"label\":\"x\"}",
-           "data/file:2: expected UTF-8, got byte 0xc3 at byte 10 of the row"},
-          {good + "{\"text\":\"\\ud800\",\"label\":\"x\"}", "data/file:2: expected a JSON object"},
-          {good + std::string("{\"text\":\"a\0\",\"label\":\"x\"}", 25),
-           "data/file:2: expected text, got a NUL at byte 11"},
-          {good + "{\"text\":\"a\\u0000\",\"label\":\"x\"}",
-           "data/file:2: text: expected text, got a NUL"},
           {good + "{\"text\":\"" + std::string(kMaxRecordBytes, 'a') + "\",\"label\":\"x\"}",
            "data/file:2: expected at most 16777216 bytes in a row, got 16777"},
       });
 }
 
+TEST(JsonRows, MayBeAnArrayOrGoOverSeveralLines) {
+  const std::string rows[] = {"{\n  \"text\": \"a, {b\\\"\",\n  \"label\": \"x\"\n}",
+                              "{\"text\":\"c\",\"label\":\"y\"}"};
+  for (const std::string& content :
+       {absl::StrCat("[", rows[0], ",", rows[1], "]"),
+        absl::StrCat("\n[\n", rows[0], ",\n", rows[1], "\n]\n"),
+        absl::StrCat(rows[0], "\n", rows[1]), absl::StrCat(rows[0], rows[1], "\n")}) {
+    SCOPED_TRACE(content);
+    const auto file = ParseJsonLines(content, "f");
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_EQ(file->rows.size(), 2u);
+    EXPECT_EQ(file->rows[0].text, "a, {b\"");
+    EXPECT_EQ(file->rows[1].text, "c");
+    const auto begin = content.find("{\"text\":\"c\"");
+    EXPECT_EQ(file->rows[1].line, 1 + std::count(content.begin(), content.begin() + begin, '\n'));
+  }
+}
+
+TEST(JsonRows, OfABrokenArrayTheRowIsNamed) {
+  const std::string row = "{\"text\":\"a\",\"label\":\"x\"}";
+  ExpectRefused(
+      ParseJsonLines,
+      {
+          {"[]", "data/file:1: expected rows, got none"},
+          {"[" + row,
+           "data/file:1:26: expected ',' or ']' after a row of the array, got "
+           "the end of the file"},
+          {"[\n" + row + "\n" + row + "]", "data/file:3:1: expected ',' or ']'"},
+          {"[" + row + ",\n]", "data/file:2:1: expected a row of the array after ','"},
+          {"[" + row + "] 7", "data/file:1:28: expected the end of the file"},
+          {"[" + row + ",\n{\"text\": \"a]",
+           "data/file:2:1: expected a JSON object, got one "
+           "that has no end"},
+          {"[" + row + ",\n {\"text\": 'a'}]",
+           "data/file:2:11: expected a JSON object, got "
+           "broken JSON: a single quote"},
+          {"[" + row + ", 3]", "expected a JSON object, got the integer 3"},
+          {"{\n\"data\": [\n" + row + "]}", "data/file:1: expected a field 'text', got 'data'"},
+          {"{\"text\":\n\"a\"", "data/file:1:1: expected a JSON object, got one that has no end"},
+      });
+}
+
+TEST(Fields, AreTakenInAnyCase) {
+  for (const char* const content : {"{\"Text\":\"a\",\"LABEL\":\"x\",\"Pair\":\"b\"}",
+                                    "{\"text\":\"a\",\"TEXT\":7,\"Label\":\"x\",\"PAIR\":\"b\"}"}) {
+    const auto lines = ParseJsonLines(content, "f");
+    ASSERT_TRUE(lines.ok()) << lines.status();
+    EXPECT_THAT(lines->rows, ElementsAre(DataFileRow{"a", "b", {"x"}, 1}));
+  }
+  for (const char* const content : {"Text,LABEL,Pair\na,x,b\n", " text , label, pair\na,x,b\n",
+                                    "TEXT,text,Label,PAIR\n7,a,x,b\n"}) {
+    const auto csv = ParseCsv(content, "f");
+    ASSERT_TRUE(csv.ok()) << csv.status();
+    EXPECT_THAT(csv->rows, ElementsAre(DataFileRow{"a", "b", {"x"}, 2}));
+  }
+}
+
+TEST(Labels, MayBeTrueAndFalse) {
+  const auto lines =
+      ParseJsonLines("{\"text\":\"a\",\"label\":true}\n{\"text\":\"b\",\"label\":false}", "f");
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  EXPECT_THAT(lines->rows[0].labels, ElementsAre("true"));
+  EXPECT_THAT(lines->rows[1].labels, ElementsAre("false"));
+}
+
+TEST(Separators, AreThoseOfTheHeader) {
+  for (const char* const content : {"text;label\na, b;x\n", "text\tlabel\na, b\tx\n",
+                                    "text|label\na, b|x\n", "sep=;\r\ntext;label\r\na, b;x\r\n",
+                                    "text,label\r\"a, b\",x\r", "text,label\n\"a, b\",x\n  \n"}) {
+    SCOPED_TRACE(content);
+    const auto file = ParseCsv(content, "f");
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_EQ(file->rows.size(), 1u);
+    EXPECT_EQ(file->rows[0].text, "a, b");
+    EXPECT_THAT(file->rows[0].labels, ElementsAre("x"));
+  }
+}
+
+TEST(BadCharacters, CostAWarning) {
+  const std::string good = "{\"text\":\"a\",\"label\":\"x\"}\n";
+  const std::pair<std::string, const char*> cases[] = {
+      {good + "{\"text\":\"\xC3(\",\"label\":\"x\"}",
+       "f:2:10: byte 0xc3, which is no text in UTF-8, was replaced by U+FFFD"},
+      {good + "{\"text\":\"\\ud83d(\",\"label\":\"x\"}",
+       "f:2:10: the escape \\ud83d, half of a character, was replaced by U+FFFD"},
+      {good + "{\"text\":\"\\udc00(\",\"label\":\"\\ud83d\\n\"}",
+       "f:2:10: the escape \\udc00, half of a "
+       "character, was replaced by U+FFFD, as were 1 more of this file"},
+      {good + std::string("{\"text\":\"\0(\",\"label\":\"x\"}", 25), "f:2:10: a NUL, which is no"},
+      {good + "{\"text\":\"\\u0000(\",\"label\":\"x\"}", "f:2:10: the escape \\u0000, a NUL, was"},
+  };
+  for (const auto& [content, warning] : cases) {
+    SCOPED_TRACE(content);
+    const auto file = ParseJsonLines(content, "f");
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(file->rows[1].text, "\uFFFD(");
+    ASSERT_EQ(file->warnings.size(), 1u);
+    EXPECT_THAT(file->warnings[0], HasSubstr(warning));
+  }
+  const auto whole = ParseJsonLines("{\"text\":\"\\ud83d\\ude00 \\\\ud83d\",\"label\":\"x\"}", "f");
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->rows[0].text, "😀 \\ud83d");
+  EXPECT_THAT(whole->warnings, IsEmpty());
+  const auto csv = ParseCsv("text,label\na\xFF,x\n", "f");
+  ASSERT_TRUE(csv.ok()) << csv.status();
+  EXPECT_EQ(csv->rows[0].text, "a\uFFFD");
+  EXPECT_THAT(csv->warnings, ElementsAre(HasSubstr("f:2:2: byte 0xff")));
+}
+
 TEST(JsonLines, DeepNestingIsNoProblem) {
   const std::string deep(200'000, '[');
-  ExpectRefused(ParseJsonLines, {{"{\"x\":" + deep, "data/file:1: expected a JSON object"}});
+  ExpectRefused(ParseJsonLines, {{"{\"x\":" + deep, "data/file:1:1: expected a JSON object"}});
 }
 
 TEST(Csv, ReadsColumnsInAnyOrder) {
@@ -158,21 +277,29 @@ TEST(Csv, ErrorsNameFileLineAndField) {
   ExpectRefused(
       ParseCsv,
       {
-          {"", "data/file:1: expected rows, got an empty file"},
-          {header, "data/file:1: expected rows, got an empty file"},
-          {"a,b\n1,2\n", "data/file:1: expected a header row with the columns 'text'"},
+          {"", "data/file:1: expected rows, got none"},
+          {header, "data/file:1: expected rows, got none"},
+          {"a,b\n1,2\n",
+           "data/file:1: expected a header row with the columns 'text' and one of 'label' and "
+           "'labels', got 'a', 'b' (separated by ','); write these names"},
+          {"a;b;c\n1;2;3\n", "got 'a', 'b', 'c' (separated by ';')"},
+          {"a\tb\n1\t2\n", "got 'a', 'b' (separated by tab)"},
+          {"Text,TEXT,label\n",
+           "data/file:1: text: expected each column once in the header row, got "
+           "'Text', 'TEXT', 'label'"},
           {"text,label,labels\n", "data/file:1: expected a header row"},
           {"text,label,text\n", "data/file:1: text: expected each column once"},
-          {header + "a\n", "data/file:2: expected 2 fields as in the header row, got 1"},
-          {header + "a,b,c\n", "data/file:2: expected 2 fields as in the header row, got 3"},
+          {header + "a\n",
+           "data/file:2: expected 2 fields as in the header row (text, label), got 1"},
+          {header + "a,b,c\n",
+           "data/file:2: expected 2 fields as in the header row (text, label), got 3; a text that "
+           "contains ',' must be in quotes"},
           {header + "a,x\nb,\n", "data/file:3: label: expected a label, got an empty string"},
-          {header + "a\"b,x\n", "data/file:2: field 1: expected quotes around the whole field"},
-          {header + "\"a\"b,x\n", "data/file:2: field 1: expected a comma or the end of the line"},
-          {header + "a,x\n\"b\n\n,x\n", "data/file:3: field 1: expected a closing quote"},
-          {header + "a\rb,x\n", "data/file:2: field 1: expected a comma or the end"},
-          {header + "\"a\n\n\"b,x\n", "data/file:4: field 1: expected a comma or the end"},
-          {header + "a,\xFF\n", "data/file:2: expected UTF-8, got byte 0xff at byte 1"},
-          {header + std::string("a\0,x\n", 5), "data/file:2: expected text, got a NUL at byte 2"},
+          {header + "a\"b,x\n", "data/file:2:2: field 1: expected quotes around the whole field"},
+          {header + "\"a\"b,x\n", "data/file:2:4: field 1: expected ',' or the end of the line"},
+          {header + "a,x\n\"b\n\n,x\n", "data/file:3:1: field 1: expected a closing quote"},
+          {header + "a\rb,x\n", "data/file:2: expected 2 fields as in the header row"},
+          {header + "\"a\n\n\"b,x\n", "data/file:4:2: field 1: expected ',' or the end"},
           {header + std::string(kMaxRecordBytes + 1, 'a') + ",x\n",
            "data/file:2: expected at most 16777216 bytes"},
           {"text,labels\na,x|x\n", "data/file:2: labels: expected each label once"},
@@ -202,13 +329,14 @@ TEST(Numbers, WhatIsNoneIsNamedWithItsLine) {
   ExpectRefused(ParseJsonLines,
                 {
                     {"{\"text\":\"a\",\"valence\":1,\"b\":2}\n{\"text\":\"a\",\"b\":2}",
-                     "data/file:2: expected a field 'valence', got none"},
-                    {"{\"text\":\"a\",\"valence\":1,\"b\":null}", "expected a field 'b', got none"},
+                     "data/file:2: expected a field 'valence' of a number, got 'b', 'text'"},
+                    {"{\"text\":\"a\",\"valence\":1,\"b\":null}",
+                     "expected a field 'b' of a number, got 'b' (null), 'text'"},
                     {"{\"text\":\"a\",\"valence\":\"1\",\"b\":2}",
                      "data/file:1: valence: expected a number, got \"1\""},
                     {"{\"text\":\"a\",\"valence\":true,\"b\":2}", "expected a number, got true"},
                     {"{\"text\":\"a\",\"valence\":1e999,\"b\":2}", "out of range"},
-                    {"{\"valence\":1,\"b\":2}", "expected a field 'text', got none"},
+                    {"{\"valence\":1,\"b\":2}", "expected a field 'text', got 'b', 'valence'"},
                 },
                 kTwoNumbers);
   ExpectRefused(
@@ -220,6 +348,8 @@ TEST(Numbers, WhatIsNoneIsNamedWithItsLine) {
           {"text,valence,b\na,1,2\nb,,2\n", "data/file:3: valence: expected a number, got ''"},
           {"text,valence,b\na,nan,2\n", "valence: expected a number, got 'nan'"},
           {"text,valence,b\na,1,2,3\n", "expected 3 fields"},
+          {"text;valence;b\na;0,5;2\n",
+           "valence: expected a number, got '0,5'; write a decimal point"},
       },
       kTwoNumbers);
 }
@@ -233,7 +363,7 @@ TEST(NothingButText, OtherFieldsAreIgnored) {
   const auto csv = ParseCsv("text\na\nb\n", "f", nothing);
   ASSERT_TRUE(csv.ok()) << csv.status();
   EXPECT_EQ(csv->rows[1].text, "b");
-  ExpectRefused(ParseJsonLines, {{"", "data/file:1: expected rows, got an empty file"}}, nothing);
+  ExpectRefused(ParseJsonLines, {{"", "data/file:1: expected rows, got none"}}, nothing);
 }
 
 TEST(ReadDataFile, ExtensionDecides) {
@@ -244,7 +374,8 @@ TEST(ReadDataFile, ExtensionDecides) {
                                       {"b.JSON", json},
                                       {"c.ndjson", json},
                                       {"d.csv", csv},
-                                      {"e.v2.CSV", csv}}) {
+                                      {"e.v2.CSV", csv},
+                                      {"f.tsv", "text\tlabel\na\tx\n"}}) {
     SCOPED_TRACE(name);
     const auto file = ReadDataFile(folder.Write(name, content));
     ASSERT_TRUE(file.ok()) << file.status();
@@ -258,7 +389,7 @@ TEST(ReadDataFile, SaysWhatItCannotRead) {
   const auto missing = ReadDataFile(folder.path() + "/missing.jsonl");
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(missing.status().message()), HasSubstr("/missing.jsonl"));
-  for (const char* name : {"data.tsv", "data", "folder.csv/data"}) {
+  for (const char* name : {"data.xlsx", "data", "folder.csv/data"}) {
     SCOPED_TRACE(name);
     const auto unknown = ReadDataFile(folder.path() + "/" + name);
     EXPECT_EQ(unknown.status().code(), absl::StatusCode::kInvalidArgument);

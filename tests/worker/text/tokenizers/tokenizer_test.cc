@@ -49,6 +49,25 @@ TEST_F(MakeTokenizerTest, ConfigDecidesCasing) {
   EXPECT_EQ((*tokenizer)->Encode("A", std::nullopt, 8).ids, (std::vector<int32_t>{2, 5, 3}));
 }
 
+TEST_F(MakeTokenizerTest, TokensAreAddedAfterThoseOfTheVocabulary) {
+  Write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\n");
+  const std::string without = (*MakeTokenizer(folder_, shape_))->digest();
+  Write("added_tokens.json", R"({"[E1]": 6, "[E2]": 7, "[CLS]": 2})");
+  const auto refused = MakeTokenizer(folder_, shape_);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      std::string(refused.status().message()),
+      HasSubstr("vocab.txt:6: expected 6 tokens (the model's vocab_size), got 6 and 2 added "
+                "ones; take the vocabulary that belongs to the model, or resize"));
+  shape_.vocab_size = 8;
+  const auto tokenizer = MakeTokenizer(folder_, shape_);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->Encode("a [E2]b", std::nullopt, 8).ids,
+            (std::vector<int32_t>{2, 4, 7, 5, 3}));
+  EXPECT_EQ((*tokenizer)->vocab_size(), 8);
+  EXPECT_NE((*tokenizer)->digest(), without);
+}
+
 TEST_F(MakeTokenizerTest, MissingVocabularyIsNamed) {
   const auto tokenizer = MakeTokenizer(folder_, shape_);
   EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kNotFound);

@@ -139,6 +139,35 @@ TEST_F(LoadParametersTest, PretrainingHeadsAndBuffersAreIgnoredByName) {
   EXPECT_THAT(report->ignored, ElementsAre("bert.embeddings.position_ids", "cls.predictions.bias"));
 }
 
+TEST_F(LoadParametersTest, TheHeadOfAnotherNumberOfLabelsIsLeftOut) {
+  for (Entry& entry : entries_) {
+    if (!absl::StartsWith(entry.name, "classifier.")) continue;
+    entry.shape[0] = 1;
+    entry.bytes.resize(entry.bytes.size() / 3);
+  }
+  const auto model = TinyModel();
+  const auto report = Load(*model);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->missing, UnorderedElementsAre("classifier.weight", "classifier.bias"));
+  EXPECT_THAT(report->other_head,
+              UnorderedElementsAre("classifier.weight [1, 32]", "classifier.bias [1]"));
+  EXPECT_EQ(model->named_parameters()["classifier.bias"][0].item<float>(), -7.0f);
+  EXPECT_NE(model->named_parameters()["bert.pooler.dense.bias"][0].item<float>(), -7.0f);
+}
+
+TEST_F(LoadParametersTest, AHeadOfOtherNamesIsLeftOut) {
+  Remove("classifier");
+  for (const char* const name : {"classifier.out_proj.bias", "regression_head.weight"}) {
+    entries_.push_back({name, TensorType::kFloat32, {1}, std::string(4, '\0')});
+  }
+  const auto model = TinyModel();
+  const auto report = Load(*model);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->missing, UnorderedElementsAre("classifier.weight", "classifier.bias"));
+  EXPECT_THAT(report->other_head,
+              UnorderedElementsAre("classifier.out_proj.bias [1]", "regression_head.weight [1]"));
+}
+
 TEST_F(LoadParametersTest, AMissingPoolerIsInitialised) {
   Remove("pooler");
   const auto model = TinyModel();

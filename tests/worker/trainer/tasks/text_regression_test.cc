@@ -129,7 +129,7 @@ TEST_F(RegressionTrial, BadInputIsOneLine) {
   EXPECT_THAT(FailureOf(job), HasSubstr("bad.jsonl:2: valence: expected a number within float32"));
   job = job_;
   job.train_path = trial_.Write("empty.jsonl", "");
-  EXPECT_THAT(FailureOf(job), HasSubstr("empty.jsonl:1: expected rows, got an empty file"));
+  EXPECT_THAT(FailureOf(job), HasSubstr("empty.jsonl:1: expected rows, got none"));
   job = job_;
   job.params["train.label_smoothing"] = 0.1;
   EXPECT_THAT(FailureOf(job), HasSubstr("train.label_smoothing: expected neither with "

@@ -58,15 +58,17 @@ int32_t Vocabulary::IdOf(absl::string_view token) const {
 }
 
 absl::StatusOr<Vocabulary> ParseVocabulary(absl::string_view content, const std::string& origin,
-                                           int64_t model_rows) {
+                                           int64_t model_rows, int64_t num_added) {
   Vocabulary vocabulary;
   HPO_ASSIGN_OR_RETURN(vocabulary.tokens, ReadTokens(content, origin));
   const int64_t num_tokens = static_cast<int64_t>(vocabulary.tokens.size());
-  if (!RowsMatch(num_tokens, model_rows)) {
+  if (!RowsMatch(num_tokens + num_added, model_rows)) {
+    const std::string added = num_added > 0 ? absl::StrCat(" and ", num_added, " added ones") : "";
     return absl::InvalidArgumentError(
         absl::StrCat(origin, ":", num_tokens, ": expected ", model_rows,
-                     " tokens (the model's vocab_size), got ", num_tokens,
-                     "; is this another model's vocabulary?"));
+                     " tokens (the model's vocab_size), got ", num_tokens, added,
+                     "; take the vocabulary that belongs to the model, or resize the model to its "
+                     "tokenizer: model.resize_token_embeddings(len(tokenizer))"));
   }
   for (const char* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]"}) {
     if (vocabulary.IdOf(special) < 0) {

@@ -1,11 +1,14 @@
 #include "worker/text/tokenizers/parts/wordpiece.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "common/base/read_file.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
 #include "worker/text/tokenizers/parts/utf8.h"
+#include "worker/text/tokenizers/special_tokens.h"
 
 namespace hpo {
 namespace {
@@ -45,7 +48,8 @@ void WordPieceModel::Append(absl::string_view word, std::vector<int32_t>& ids) c
 }
 
 std::unique_ptr<PipelineTokenizer> MakeBertTokenizer(const Vocabulary& vocabulary,
-                                                     BertNormalization normalization) {
+                                                     BertNormalization normalization,
+                                                     const std::vector<AddedToken>& added) {
   TokenizerParts parts;
   for (const char* text : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
     const int32_t id = vocabulary.IdOf(text);
@@ -66,6 +70,12 @@ std::unique_ptr<PipelineTokenizer> MakeBertTokenizer(const Vocabulary& vocabular
   parts.vocab_size = static_cast<int64_t>(vocabulary.tokens.size());
   parts.pad_id = vocabulary.IdOf("[PAD]");
   parts.digest = DigestOf(vocabulary, normalization);
+  if (added.empty()) return std::make_unique<PipelineTokenizer>(std::move(parts));
+  for (const AddedToken& token : added) {
+    parts.added_tokens.push_back(token);
+    parts.vocab_size = std::max(parts.vocab_size, int64_t{token.id} + 1);
+  }
+  parts.digest = DigestOfParts("wordpiece", std::vector<std::string>{parts.digest}, parts);
   return std::make_unique<PipelineTokenizer>(std::move(parts));
 }
 
@@ -82,8 +92,18 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadBertTokenizer(const std::string& 
                                                              int64_t model_rows) {
   const std::string path = folder + "/vocab.txt";
   HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  HPO_ASSIGN_OR_RETURN(const Vocabulary vocabulary, ParseVocabulary(text, path, model_rows));
-  return MakeBertTokenizer(vocabulary, BertNormalizationOf(config));
+  // The special tokens of the vocabulary are among those that `config` lists.
+  const auto num_lines = std::count(text.begin(), text.end(), '\n') + !absl::EndsWith(text, "\n");
+  std::vector<AddedToken> added;
+  int64_t num_added = 0;
+  for (const AddedToken& token : config.added_tokens) {
+    if (token.id < num_lines) continue;
+    added.push_back(token);
+    num_added = std::max(num_added, token.id + 1 - num_lines);
+  }
+  HPO_ASSIGN_OR_RETURN(const Vocabulary vocabulary,
+                       ParseVocabulary(text, path, model_rows, num_added));
+  return MakeBertTokenizer(vocabulary, BertNormalizationOf(config), added);
 }
 
 }  // namespace hpo

@@ -41,16 +41,17 @@ class WordPieceModel final : public SubwordModel {
 
 // BERT's tokenizer: [CLS] text [SEP], or [CLS] text [SEP] pair [SEP] with type 1 from the pair on.
 // The vocabulary's special tokens, written out in the text exactly, stand for themselves.
-// `vocabulary` as ParseVocabulary gives it.
+// `vocabulary` as ParseVocabulary gives it; `added`: tokens with ids after those of the vocabulary.
 std::unique_ptr<PipelineTokenizer> MakeBertTokenizer(const Vocabulary& vocabulary,
-                                                     BertNormalization normalization);
+                                                     BertNormalization normalization,
+                                                     const std::vector<AddedToken>& added = {});
 
 // do_lower_case (default true), strip_accents (default: as do_lower_case), tokenize_chinese_chars
 // (default true).
 BertNormalization BertNormalizationOf(const TokenizerConfig& config);
 
-// The tokenizer of `folder`: its vocab.txt, for a model with so many rows (0: not known).
-// Codes: see MakeTokenizer.
+// The tokenizer of `folder`: its vocab.txt and the tokens that `config` adds, for a model with so
+// many rows (0: not known). Codes: see MakeTokenizer.
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadBertTokenizer(const std::string& folder,
                                                              const TokenizerConfig& config,
                                                              int64_t model_rows);

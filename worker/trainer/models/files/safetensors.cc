@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 constexpr size_t kLengthBytes = 8;
 
 absl::Status Corrupt(absl::string_view origin, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(origin, ": ", what));
+  return absl::InvalidArgumentError(absl::StrCat(origin, ": ", what, "; download the file again"));
 }
 
 absl::Status CorruptTensor(absl::string_view origin, absl::string_view name,

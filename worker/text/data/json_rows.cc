@@ -1,0 +1,296 @@
+#include "worker/text/data/json_rows.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/json_reader.h"
+#include "common/base/status.h"
+#include "nlohmann/json.hpp"
+#include "worker/text/data/data_file_builder.h"
+#include "worker/text/tokenizers/parts/utf8.h"
+
+namespace hpo {
+namespace {
+
+using absl::string_view;
+
+constexpr char kReplacementEscape[] = "\\ufffd";
+constexpr size_t kEscapeSize = 6;  // \uXXXX
+// Characters that an error shows before the place where JSON breaks.
+constexpr size_t kShownBefore = 24;
+
+// How a value ends, seen from its first character.
+struct Extent {
+  size_t size = string_view::npos;  // npos: the value does not end
+  bool in_string = false;           // it ends inside a string
+};
+
+Extent ExtentOfValue(string_view text) {
+  int64_t depth = 0;
+  bool in_string = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (in_string) {
+      if (c == '\\') ++at;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      if (--depth <= 0) return {.size = at + (depth == 0 ? 1 : 0)};
+    } else if (depth == 0 && (c == ',' || absl::ascii_isspace(static_cast<unsigned char>(c)))) {
+      return {.size = at};
+    }
+  }
+  return {.size = depth == 0 && !in_string ? text.size() : string_view::npos,
+          .in_string = in_string};
+}
+
+// A line that begins an object and leaves it open: the first line of one that goes over several.
+bool LeavesObjectOpen(string_view line) {
+  if (!absl::StartsWith(line, "{")) return false;
+  const Extent extent = ExtentOfValue(line);
+  return extent.size == string_view::npos && !extent.in_string;
+}
+
+// The four digits of an escape \uXXXX at the beginning of `text`.
+std::optional<uint32_t> UnicodeEscape(string_view text) {
+  uint32_t unit = 0;
+  if (text.size() < kEscapeSize || text[0] != '\\' || text[1] != 'u' ||
+      !absl::SimpleHexAtoi(text.substr(2, 4), &unit) || !absl::ascii_isxdigit(text[2])) {
+    return std::nullopt;
+  }
+  return unit;
+}
+
+bool IsHighHalf(uint32_t unit) { return unit >= 0xD800 && unit < 0xDC00; }
+bool IsLowHalf(uint32_t unit) { return unit >= 0xDC00 && unit < 0xE000; }
+
+// The text with U+FFFD for escapes that are no character; nullopt where all are.
+std::optional<std::string> RepairEscapes(const JsonRowText& row, const std::string& origin,
+                                         ReplacedCharacters& replaced) {
+  const string_view text = row.text;
+  if (!absl::StrContains(text, "\\u")) return std::nullopt;
+  std::string repaired;
+  size_t done = 0;
+  for (size_t at = text.find('\\'); at < text.size(); at = text.find('\\', at)) {
+    const std::optional<uint32_t> unit = UnicodeEscape(text.substr(at));
+    if (!unit.has_value()) {
+      at += 2;
+      continue;
+    }
+    const string_view after = text.substr(at + kEscapeSize);
+    if (IsHighHalf(*unit) && IsLowHalf(UnicodeEscape(after).value_or(0))) {
+      at += 2 * kEscapeSize;
+      continue;
+    }
+    if (*unit == 0 || IsHighHalf(*unit) || IsLowHalf(*unit)) {
+      replaced.Add(origin, PlaceOf(text, at, row.begin),
+                   absl::StrCat("the escape ", text.substr(at, kEscapeSize),
+                                *unit == 0 ? ", a NUL," : ", half of a character,"));
+      absl::StrAppend(&repaired, text.substr(done, at - done), kReplacementEscape);
+      done = at + kEscapeSize;
+    }
+    at += kEscapeSize;
+  }
+  if (done == 0) return std::nullopt;
+  absl::StrAppend(&repaired, text.substr(done));
+  return repaired;
+}
+
+// What is wrong at `byte` of a text that is not JSON, and what to do.
+std::string CauseOf(string_view text, size_t byte) {
+  const string_view at = text.substr(byte);
+  const string_view before = absl::StripTrailingAsciiWhitespace(text.substr(0, byte));
+  if (at.empty()) return "the text ends inside the object; write the whole object in one line";
+  const auto c = static_cast<unsigned char>(at[0]);
+  if (c < 0x20) return "a control character inside a string; write it as an escape such as \\n";
+  if (c == '\'') return "a single quote; JSON has double quotes, as json.dumps writes them";
+  for (const char* const word : {"NaN", "nan", "Infinity", "-Infinity", "None", "True", "False"}) {
+    if (!absl::StartsWith(at, word)) continue;
+    return absl::StrCat(word, ", which JSON does not have; write null, true or false");
+  }
+  if ((c == '}' || c == ']') && absl::EndsWith(before, ",")) {
+    return "a comma before the end; remove it";
+  }
+  if (c == '{' && absl::EndsWith(before, "}")) {
+    return "a second object in the row; write each into a line of its own";
+  }
+  const string_view character = at.substr(0, CharacterSize(at));
+  return absl::StrCat("an unexpected '", character, "'");
+}
+
+// Where nlohmann/json stopped, as the first byte that does not belong: it counts those it has read,
+// and reads a word that it does not know, such as NaN, up to its first wrong letter.
+size_t BreakOf(string_view text, size_t bytes_read) {
+  size_t at = std::min(bytes_read == 0 ? 0 : bytes_read - 1, text.size());
+  if (at >= text.size()) return text.size();
+  at = CharacterBegin(text, at);
+  while (at > 0 && absl::ascii_isalpha(text[at]) && absl::ascii_isalpha(text[at - 1])) --at;
+  return at;
+}
+
+absl::Status BrokenJson(const JsonRowText& row, size_t bytes_read, const std::string& origin) {
+  const size_t at = BreakOf(row.text, bytes_read);
+  size_t shown = at - std::min(at, kShownBefore);
+  if (shown < row.text.size()) shown = CharacterBegin(row.text, shown);
+  const string_view before = row.text.substr(shown, at - shown);
+  std::string message =
+      absl::StrCat("expected a JSON object, got broken JSON: ", CauseOf(row.text, at));
+  if (!before.empty()) absl::StrAppend(&message, " (after: ", before, ")");
+  return DataError(origin, PlaceOf(row.text, at, row.begin), message);
+}
+
+}  // namespace
+
+JsonRowSplitter::JsonRowSplitter(string_view content, const std::string& origin)
+    : rest_(content), origin_(origin) {
+  TakeSpace();
+  const string_view line = absl::StripAsciiWhitespace(rest_.substr(0, rest_.find('\n')));
+  if (absl::StartsWith(rest_, "[")) {
+    form_ = Form::kArray;
+    Take(1);
+  } else if (LeavesObjectOpen(line)) {
+    form_ = Form::kObjects;
+  }
+}
+
+void JsonRowSplitter::Take(size_t size) {
+  place_ = PlaceOf(rest_, size, place_);
+  rest_.remove_prefix(size);
+}
+
+void JsonRowSplitter::TakeSpace() {
+  size_t size = 0;
+  while (size < rest_.size() && absl::ascii_isspace(static_cast<unsigned char>(rest_[size]))) {
+    ++size;
+  }
+  Take(size);
+}
+
+absl::Status JsonRowSplitter::Unexpected(string_view expected) const {
+  const string_view got = rest_.substr(0, rest_.empty() ? 0 : CharacterSize(rest_));
+  return DataError(origin_, place_,
+                   absl::StrCat("expected ", expected, ", got ",
+                                got.empty() ? "the end of the file" : absl::StrCat("'", got, "'")));
+}
+
+absl::StatusOr<bool> JsonRowSplitter::Next(JsonRowText& row) {
+  HPO_ASSIGN_OR_RETURN(const bool more, form_ == Form::kLines ? NextLine(row) : NextValue(row));
+  if (more) HPO_RETURN_IF_ERROR(CheckRecordSize(row.text, origin_, row.begin.line));
+  return more;
+}
+
+absl::StatusOr<bool> JsonRowSplitter::NextLine(JsonRowText& row) {
+  TakeSpace();
+  if (rest_.empty()) return false;
+  row.begin = place_;
+  row.text = rest_.substr(0, rest_.find('\n'));
+  Take(row.text.size());
+  row.text = absl::StripTrailingAsciiWhitespace(row.text);
+  return true;
+}
+
+absl::Status JsonRowSplitter::ReadComma() {
+  if (first_ || form_ != Form::kArray) return absl::OkStatus();
+  if (!absl::StartsWith(rest_, ",")) return Unexpected("',' or ']' after a row of the array");
+  Take(1);
+  TakeSpace();
+  if (absl::StartsWith(rest_, "]")) {
+    return Unexpected("a row of the array after ',' (remove the comma after the last row)");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JsonRowSplitter::CheckEnd() const {
+  if (rest_.empty()) return absl::OkStatus();
+  return Unexpected("the end of the file after the array of rows");
+}
+
+absl::StatusOr<bool> JsonRowSplitter::NextValue(JsonRowText& row) {
+  TakeSpace();
+  if (ended_ || (form_ == Form::kObjects && rest_.empty())) return false;
+  if (form_ == Form::kArray && absl::StartsWith(rest_, "]")) {
+    ended_ = true;
+    Take(1);
+    TakeSpace();
+    HPO_RETURN_IF_ERROR(CheckEnd());
+    return false;
+  }
+  HPO_RETURN_IF_ERROR(ReadComma());
+  first_ = false;
+  if (rest_.empty()) return Unexpected("']' at the end of the array");
+  const Extent extent = ExtentOfValue(rest_);
+  if (extent.size == string_view::npos) {
+    return DataError(origin_, place_,
+                     "expected a JSON object, got one that has no end: a quote or a '}' is missing "
+                     "in it or after it");
+  }
+  row.text = rest_.substr(0, std::max<size_t>(extent.size, 1));
+  row.begin = place_;
+  Take(row.text.size());
+  return true;
+}
+
+absl::StatusOr<nlohmann::json> ParseJsonRow(const JsonRowText& row, const std::string& origin,
+                                            ReplacedCharacters& replaced) {
+  std::set<std::string> keys;
+  std::optional<std::string> repeated;
+  const auto note_keys = [&](int depth, nlohmann::json::parse_event_t event,
+                             nlohmann::json& parsed) {
+    if (event == nlohmann::json::parse_event_t::key && depth == 1 &&
+        !keys.insert(parsed.get<std::string>()).second) {
+      repeated = parsed.get<std::string>();
+    }
+    return true;
+  };
+  const std::optional<std::string> repaired = RepairEscapes(row, origin, replaced);
+  const string_view text = repaired.has_value() ? *repaired : row.text;
+  nlohmann::json object;
+  try {
+    object = nlohmann::json::parse(text.begin(), text.end(), note_keys);
+  } catch (const nlohmann::json::parse_error& error) {
+    return BrokenJson({.text = text, .begin = row.begin}, error.byte, origin);
+  } catch (const nlohmann::json::out_of_range&) {
+    return DataError(origin, row.begin.line,
+                     "expected a JSON object, got a number out of range; write it as a string, or "
+                     "remove it");
+  }
+  if (!object.is_object()) {
+    return DataError(origin, row.begin.line,
+                     absl::StrCat("expected a JSON object, got ", DescribeJson(object),
+                                  "; write each row as {\"text\": ..., \"label\": ...}"));
+  }
+  if (repeated.has_value()) {
+    return DataError(origin, row.begin.line, absl::StrCat(*repeated, ": expected each field once"));
+  }
+  return object;
+}
+
+const nlohmann::json* FindField(const nlohmann::json& object, string_view name) {
+  auto found = object.find(std::string(name));
+  if (found == object.end()) {
+    found = object.begin();
+    while (found != object.end() && !absl::EqualsIgnoreCase(found.key(), name)) ++found;
+  }
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+std::string FieldNames(const nlohmann::json& object) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object.items()) {
+    names.push_back(absl::StrCat("'", name, value.is_null() ? "' (null)" : "'"));
+  }
+  return names.empty() ? "no fields" : absl::StrJoin(names, ", ");
+}
+
+}  // namespace hpo
