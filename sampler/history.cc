@@ -67,6 +67,11 @@ void BeginEpochs(int64_t step, HistoryTrial& trial) {
 void Add(const Report& report, HistoryTrial& trial) {
   if (report.epoch > 0) {
     if (!trial.by_epoch || report.step < trial.epochs_from) BeginEpochs(report.step, trial);
+    const int64_t last = trial.intermediate.empty() ? 0 : trial.intermediate.rbegin()->first;
+    if (report.epoch > last) trial.last_epoch_from = report.step;
+    // A trial that was run again reports the same steps.
+    const bool again = report.epoch == last && report.step != trial.last_epoch_from;
+    trial.repeats_epochs = trial.repeats_epochs || again;
     KeepBest(report.epoch, report.loss, trial.intermediate);
   } else if (!trial.by_epoch) {
     trial.intermediate.Add(report.step, report.loss);
@@ -144,19 +149,21 @@ void History::ApplyReports(int64_t sequence, TrialNumber trial, const Reports& r
   sequence_ = std::max(sequence_, sequence);
   const auto known = trials_.find(trial);
   if (known == trials_.end()) return;
+  HistoryTrial& seen = known->second;
   int64_t from = std::numeric_limits<int64_t>::max();
   for (const Report& report : reports) {
-    Add(report, known->second);
-    const bool counts = known->second.by_epoch == (report.epoch > 0);
-    if (counts) from = std::min(from, known->second.by_epoch ? report.epoch : report.step);
+    const bool repeats =
+        seen.by_epoch && seen.intermediate.find(report.epoch) != seen.intermediate.end();
+    if (report.epoch > 0 && !repeats) from = std::min(from, report.epoch);
+    Add(report, seen);
   }
   newest_from_[trial] = from;
 }
 
 int64_t History::NewestFrom(const HistoryTrial& trial) const {
-  const int64_t last = trial.intermediate.empty() ? 0 : trial.intermediate.rbegin()->first;
   const auto found = newest_from_.find(trial.number);
-  return found == newest_from_.end() ? last : std::min(found->second, last);
+  if (found != newest_from_.end()) return found->second;
+  return trial.intermediate.empty() ? 0 : trial.intermediate.rbegin()->first;
 }
 
 Reports ReportsOf(const std::vector<Measurement>& measurements, const Objective& objective) {

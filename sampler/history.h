@@ -44,6 +44,10 @@ struct HistoryTrial {
   // first step with one. The best of it is its value at epoch 0.
   Curve before_epochs;
   int64_t epochs_from = 0;
+  // Its first step at its last epoch, and whether it was seen to report again at its last epoch, as
+  // one does that counts whole epochs and reports within them.
+  int64_t last_epoch_from = 0;
+  bool repeats_epochs = false;
   std::vector<MemoryObservation> memory;
   // How far a completed trial is from what the study's constraints allow; 0: feasible, or not
   // completed.
@@ -99,8 +103,8 @@ class History {
   int64_t sequence() const { return sequence_; }
   // COMPLETED and PRUNED trials.
   int64_t num_finished() const { return num_finished_; }
-  // The least progress among the trial's reports that came last, with one call; its last progress
-  // where that is not known.
+  // Of a trial that reports epochs: the least of the epochs that were new with the last call; above
+  // all where none was, and its last one where that is not known.
   int64_t NewestFrom(const HistoryTrial& trial) const;
 
   // Whatever came with one call.

@@ -43,6 +43,7 @@ CheckPoints::CheckPoints(const History& history) {
   for (const auto& [number, trial] : history.trials()) {
     if (!trial.by_epoch || trial.intermediate.empty()) continue;
     longest = std::max(longest, trial.intermediate.rbegin()->first);
+    repeated_ = repeated_ || trial.repeats_epochs;
     const auto first = FirstOf(trial);
     if (first == trial.intermediate.end()) continue;
     earliest = std::min(earliest, first->first);
@@ -67,20 +68,28 @@ int64_t CheckPoints::AtOrAfter(int64_t epoch) const {
 }
 
 int64_t CheckPoints::LastOf(const HistoryTrial& trial) const {
-  const int64_t last = trial.intermediate.rbegin()->first;
+  const bool may_be_repeated = repeated_ && trial.state != TrialState::kCompleted;
+  const int64_t last =
+      trial.intermediate.rbegin()->first - (may_be_repeated ? 2 * tolerance_ + 1 : 0);
+  if (last < 0) return 0;
   const bool nearly = apart_ - last % apart_ <= tolerance_;
   return (last / apart_ + (nearly ? 1 : 0)) * apart_;
 }
 
 Curve::const_iterator CheckPoints::EndOf(const HistoryTrial& trial, int64_t point) const {
-  return trial.intermediate.lower_bound(point - tolerance_);
+  const Curve& curve = trial.intermediate;
+  const auto there = curve.lower_bound(point - tolerance_);
+  if (!repeated_) return there;
+  const auto beyond = curve.upper_bound(point + tolerance_);
+  const bool ended = beyond == curve.end() && there != curve.end();
+  return ended && trial.state == TrialState::kCompleted ? std::prev(beyond) : beyond;
 }
 
 std::optional<double> CheckPoints::ValueAt(const HistoryTrial& trial, int64_t point) const {
-  const auto after = EndOf(trial, point);
+  const auto after = trial.intermediate.lower_bound(point - tolerance_);
   const bool none_before = after == trial.intermediate.begin();
-  if (after == trial.intermediate.end()) {
-    if (none_before || trial.state != TrialState::kCompleted) return std::nullopt;
+  if (EndOf(trial, point) == trial.intermediate.end()) {
+    if (trial.intermediate.empty() || trial.state != TrialState::kCompleted) return std::nullopt;
     return trial.intermediate.rbegin()->second;
   }
   if (after->first - point <= tolerance_) return after->second;

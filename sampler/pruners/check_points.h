@@ -31,7 +31,9 @@ class CheckPoints {
   // The last check point that the trial has reached.
   int64_t LastOf(const HistoryTrial& trial) const;
 
-  // The report with which the trial reached `point`; the end of its curve where it has not.
+  // The report with which the trial reached `point`; the end of its curve where it has not. Where a
+  // trial of the study was seen to repeat epochs, it is the first one beyond, as the epoch has its
+  // value only then, or the completed trial's last one.
   Curve::const_iterator EndOf(const HistoryTrial& trial, int64_t point) const;
 
   // The value reported at `point` > 0, else the one between the reports beside it, on a line over
@@ -46,6 +48,7 @@ class CheckPoints {
  private:
   int64_t apart_ = 1;
   int64_t tolerance_ = 0;  // epochs that differ by rounding are one
+  bool repeated_ = false;  // epochs are, by a trial
 };
 
 }  // namespace hpo

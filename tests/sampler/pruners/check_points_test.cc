@@ -136,6 +136,39 @@ TEST(CheckPoints, BeforeItsFirstReportNothingIsJudged) {
   }
 }
 
+// The first report of a whole epoch is no match for the best of all of another trial's.
+TEST(CheckPoints, AnEpochThatIsReportedWithinIsJudgedWhenItIsOver) {
+  const std::vector<Objective> objectives = {{"loss", Direction::kMinimize}};
+  const auto run = [&](TrialNumber number, TrialState state, double offset, int num_reports) {
+    std::vector<Measurement> measured;
+    for (int step = 0; step < num_reports; ++step) {
+      measured.push_back({.step = step,
+                          .epoch = static_cast<double>(step / 4),
+                          .metrics = {{"loss", offset + 1.0 / (step + 1)}}});
+    }
+    HistoryTrial seen =
+        ToHistory({.id = {"study", number}, .state = TrialState::kRunning}, measured, objectives);
+    seen.state = state;
+    return seen;
+  };
+  StudySpec study{.name = "study", .objectives = objectives};
+  for (const char* type : {"median", "asha"}) {
+    study.pruner = {.type = type, .startup_trials = 1, .reduction_factor = 2};
+    for (const double offset : {-0.01, 0.01}) {
+      History history;
+      for (int i = 0; i < 6; ++i) {
+        history.Apply({i, run(TrialNumber{i}, TrialState::kCompleted, 0.0, 16)});
+      }
+      for (int num_reports = 1; num_reports <= 9; ++num_reports) {
+        SCOPED_TRACE(testing::Message() << type << " " << offset << " " << num_reports);
+        history.Apply({10, run(TrialNumber{10}, TrialState::kRunning, offset, num_reports)});
+        const bool stops = MakePruner(study)->Decide(history, TrialNumber{10}).has_value();
+        EXPECT_EQ(stops, offset > 0.0 && num_reports == 9);
+      }
+    }
+  }
+}
+
 TEST(WhyNeverStopped, SaysThatAStudyFileMeansSteps) {
   const HistoryTrial trial = WithEpochs(Multiples(0.5, 3.0));
   HistoryTrial by_step = trial;
