@@ -1,18 +1,21 @@
 #include "sampler/curve.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace hpo {
 
 Curve::Curve(Values values) : values_(std::move(values)) {
-  for (const auto& [step, value] : values_) Take(value);
+  int64_t before = values_.empty() ? 0 : values_.begin()->first;
+  for (const auto& [step, value] : values_) Take(step - std::exchange(before, step), value);
 }
 
 bool Curve::Add(int64_t step, double value) {
-  const bool last = values_.empty() || values_.rbegin()->first < step;
+  const int64_t before = values_.empty() ? step : values_.rbegin()->first;
+  const bool last = values_.empty() || before < step;
   if (last) {
     values_.emplace_hint(values_.end(), step, value);
-    Take(value);
+    Take(step - before, value);
     return true;
   }
   if (!values_.emplace(step, value).second) return false;
@@ -20,7 +23,8 @@ bool Curve::Add(int64_t step, double value) {
   return true;
 }
 
-void Curve::Take(double value) {
+void Curve::Take(int64_t gap, double value) {
+  widest_gap_ = std::max(widest_gap_, gap);
   if (std::isnan(best_) || value < best_) best_ = value;
   all_finite_ = all_finite_ && std::isfinite(value);
   sum_ += value;

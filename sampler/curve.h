@@ -42,17 +42,20 @@ class Curve {
   // The smallest of its values, NaN ignored; NaN where all are, or there is none.
   double best() const { return best_; }
   bool all_finite() const { return all_finite_; }
+  // The widest between two steps that follow each other; 0 with fewer than two.
+  int64_t widest_gap() const { return widest_gap_; }
   // Added up in the order of their steps. Not empty.
   double mean() const { return sum_ / static_cast<double>(values_.size()); }
 
   friend bool operator==(const Curve& a, const Curve& b) { return a.values_ == b.values_; }
 
  private:
-  void Take(double value);
+  void Take(int64_t gap, double value);
 
   Values values_;
   double best_ = std::numeric_limits<double>::quiet_NaN();
   bool all_finite_ = true;
+  int64_t widest_gap_ = 0;
   double sum_ = 0.0;
 };
 

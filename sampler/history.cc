@@ -25,11 +25,13 @@ double LossOf(const Metrics& metrics, const Objective& objective) {
 
 Report ReportOf(int64_t step, double epoch, double loss) {
   // The largest epoch that has a place in 64 bits.
-  constexpr double kMost = 9e12;
-  if (!(epoch > 0.0)) return {.progress = step, .loss = loss};
-  return {.progress = std::llround(std::min(epoch, kMost) * static_cast<double>(kEpoch)),
-          .loss = loss,
-          .by_epoch = true};
+  constexpr double kMost = 9e9;
+  Report report{.step = step, .loss = loss};
+  if (epoch > 0.0) {
+    const double progress = std::min(epoch, kMost) * static_cast<double>(kEpoch);
+    report.epoch = std::max<int64_t>(std::llround(progress), 1);
+  }
+  return report;
 }
 
 // The best of several losses, NaN the worst: in whatever order they come.
@@ -42,16 +44,39 @@ void KeepBest(int64_t progress, double loss, Curve& curve) {
   curve = Curve(std::move(values));
 }
 
+// Takes the best of what came before the trial's epochs as its value at epoch 0.
+void SetEpochZero(HistoryTrial& trial) {
+  Curve::Values values(trial.intermediate.begin(), trial.intermediate.end());
+  values.erase(0);
+  if (!trial.before_epochs.empty()) values[0] = trial.before_epochs.best();
+  trial.intermediate = Curve(std::move(values));
+}
+
+// The trial's first step with an epoch, as far as it is known, is `step`.
+void BeginEpochs(int64_t step, HistoryTrial& trial) {
+  if (!trial.by_epoch) trial.before_epochs = std::exchange(trial.intermediate, {});
+  trial.by_epoch = true;
+  trial.epochs_from = step;
+  Curve& before = trial.before_epochs;
+  before = Curve(Curve::Values(before.begin(), before.lower_bound(step)));
+  SetEpochZero(trial);
+}
+
 // Of one step the first report counts, later ones are repeats; of one epoch the best. A trial that
-// has reported an epoch is known by epochs alone, so that the order of reports makes no difference.
+// has reported an epoch is known by epochs alone, in whatever order its reports come.
 void Add(const Report& report, HistoryTrial& trial) {
-  if (trial.by_epoch && !report.by_epoch) return;
-  if (report.by_epoch && !trial.by_epoch) trial.intermediate = {};
-  trial.by_epoch = report.by_epoch;
-  if (report.by_epoch) {
-    KeepBest(report.progress, report.loss, trial.intermediate);
-  } else {
-    trial.intermediate.Add(report.progress, report.loss);
+  if (report.epoch > 0) {
+    if (!trial.by_epoch || report.step < trial.epochs_from) BeginEpochs(report.step, trial);
+    const int64_t last = trial.intermediate.empty() ? 0 : trial.intermediate.rbegin()->first;
+    if (report.epoch > last) trial.last_epoch_from = report.step;
+    // A trial that was run again reports the same steps.
+    const bool again = report.epoch == last && report.step != trial.last_epoch_from;
+    trial.repeats_epochs = trial.repeats_epochs || again;
+    KeepBest(report.epoch, report.loss, trial.intermediate);
+  } else if (!trial.by_epoch) {
+    trial.intermediate.Add(report.step, report.loss);
+  } else if (report.step < trial.epochs_from) {
+    if (trial.before_epochs.Add(report.step, report.loss)) SetEpochZero(trial);
   }
 }
 
@@ -112,6 +137,7 @@ bool EndedByMemory(const HistoryTrial& trial) {
 }
 
 void History::Apply(const HistoryEvent& event) {
+  newest_from_.erase(event.trial.number);
   HistoryTrial& trial = trials_[event.trial.number];
   num_finished_ -= IsFinished(trial) ? 1 : 0;
   trial = event.trial;
@@ -123,7 +149,21 @@ void History::ApplyReports(int64_t sequence, TrialNumber trial, const Reports& r
   sequence_ = std::max(sequence_, sequence);
   const auto known = trials_.find(trial);
   if (known == trials_.end()) return;
-  for (const Report& report : reports) Add(report, known->second);
+  HistoryTrial& seen = known->second;
+  int64_t from = std::numeric_limits<int64_t>::max();
+  for (const Report& report : reports) {
+    const bool repeats =
+        seen.by_epoch && seen.intermediate.find(report.epoch) != seen.intermediate.end();
+    if (report.epoch > 0 && !repeats) from = std::min(from, report.epoch);
+    Add(report, seen);
+  }
+  newest_from_[trial] = from;
+}
+
+int64_t History::NewestFrom(const HistoryTrial& trial) const {
+  const auto found = newest_from_.find(trial.number);
+  if (found != newest_from_.end()) return found->second;
+  return trial.intermediate.empty() ? 0 : trial.intermediate.rbegin()->first;
 }
 
 Reports ReportsOf(const std::vector<Measurement>& measurements, const Objective& objective) {

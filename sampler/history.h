@@ -27,7 +27,7 @@ struct MemoryObservation {
 };
 
 // A trial that reports epochs has this progress after its first one.
-inline constexpr int64_t kEpoch = 1'000'000;
+inline constexpr int64_t kEpoch = 1'000'000'000;
 
 struct HistoryTrial {
   TrialNumber number;
@@ -40,6 +40,14 @@ struct HistoryTrial {
   // reports epochs (`by_epoch`) the epoch in units of 1 / kEpoch.
   Curve intermediate;
   bool by_epoch = false;
+  // Of one that reports epochs: what it reported without any, by step, before `epochs_from`, its
+  // first step with one. The best of it is its value at epoch 0.
+  Curve before_epochs;
+  int64_t epochs_from = 0;
+  // Its first step at its last epoch, and whether it was seen to report again at its last epoch, as
+  // one does that counts whole epochs and reports within them.
+  int64_t last_epoch_from = 0;
+  bool repeats_epochs = false;
   std::vector<MemoryObservation> memory;
   // How far a completed trial is from what the study's constraints allow; 0: feasible, or not
   // completed.
@@ -74,11 +82,11 @@ struct HistoryEvent {
   HistoryTrial trial;
 };
 
-// First objective at a progress (HistoryTrial::intermediate), "smaller is better" sign.
+// First objective at a step, "smaller is better" sign.
 struct Report {
-  int64_t progress = 0;
+  int64_t step = 0;
+  int64_t epoch = 0;  // in units of 1 / kEpoch; 0: it names none
   double loss = 0.0;
-  bool by_epoch = false;
 };
 // Of one step the first counts, of one epoch the best.
 using Reports = std::vector<Report>;
@@ -95,13 +103,20 @@ class History {
   int64_t sequence() const { return sequence_; }
   // COMPLETED and PRUNED trials.
   int64_t num_finished() const { return num_finished_; }
+  // Of a trial that reports epochs: the least of the epochs that were new with the last call; above
+  // all where none was, and its last one where that is not known.
+  int64_t NewestFrom(const HistoryTrial& trial) const;
 
-  bool operator==(const History&) const = default;
+  // Whatever came with one call.
+  friend bool operator==(const History& a, const History& b) {
+    return a.trials_ == b.trials_ && a.sequence_ == b.sequence_;
+  }
 
  private:
   std::map<TrialNumber, HistoryTrial> trials_;
   int64_t sequence_ = 0;
   int64_t num_finished_ = 0;
+  std::map<TrialNumber, int64_t> newest_from_;
 };
 
 // How many trials are in `state`. O(trials).

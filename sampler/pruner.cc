@@ -1,5 +1,8 @@
 #include "sampler/pruner.h"
 
+#include <utility>
+
+#include "absl/strings/str_format.h"
 #include "common/base/status.h"
 #include "sampler/pruners/asha_pruner.h"
 #include "sampler/pruners/hyperband_pruner.h"
@@ -38,6 +41,23 @@ std::unique_ptr<Pruner> MakeOfType(const std::string& type, const StudySpec& stu
 }
 
 }  // namespace
+
+std::string WhyNeverStopped(const HistoryTrial& completed, const PrunerSpec& pruner) {
+  const bool judges =
+      pruner.type != "none" && (pruner.type != "patient" || pruner.wrapped != "none");
+  if (!judges || !completed.by_epoch || completed.state != TrialState::kCompleted) return "";
+  const double epochs = static_cast<double>(completed.intermediate.rbegin()->first) / kEpoch;
+  const std::pair<const char*, int64_t> keys[] = {
+      {"warmup_steps", pruner.warmup_steps}, {"min_resource", pruner.min_resource.value_or(0)}};
+  for (const auto& [key, value] : keys) {
+    if (!PrunerTakes(pruner, key) || static_cast<double>(value) < epochs) continue;
+    return absl::StrFormat(
+        "pruner.%s: expected less than %g, the epochs of trial #%d, got %d: of trials that report "
+        "epochs it counts epochs, not steps, and no trial is ever stopped",
+        key, epochs, completed.number.value, value);
+  }
+  return "";
+}
 
 std::unique_ptr<Pruner> MakePruner(const StudySpec& study) {
   // With several objectives there is no one value to compare.

@@ -11,7 +11,10 @@ std::optional<PruneDecision> PatientPruner::Decide(const History& history,
                                                    TrialNumber trial) const {
   const HistoryTrial* reporting = FindReporting(history, trial);
   if (reporting == nullptr) return std::nullopt;
-  const auto& reports = reporting->intermediate;
+  const bool at_point = !reporting->by_epoch || PointToJudge(history, *reporting, {}).has_value();
+  if (!at_point) return std::nullopt;
+  std::optional<Curve> at_check_points;
+  const Curve& reports = ComparedCurve(history, *reporting, at_check_points);
   if (static_cast<int64_t>(reports.size()) <= spec_.patience + 1) return std::nullopt;
   const auto recent = std::prev(reports.end(), spec_.patience + 1);
   const double since = BestValue(recent, reports.end());

@@ -16,7 +16,8 @@ class PatientPruner final : public Pruner {
 
   // Of a trial with more than patience + 1 reports: when the best of the last patience + 1 is worse
   // than the best before them by more than min_delta (NaN ignored on both sides; nothing but NaN on
-  // one is not worse), what the wrapped pruner says, or stop without one.
+  // one is not worse), what the wrapped pruner says, or stop without one. By epoch its values at
+  // check points are its reports.
   std::optional<PruneDecision> Decide(const History& history, TrialNumber trial) const override;
 
  private:

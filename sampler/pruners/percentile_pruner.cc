@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "sampler/pruners/check_points.h"
 #include "sampler/pruners/reports.h"
 
 namespace hpo {
@@ -17,20 +17,24 @@ int64_t NumFeasible(const History& history) {
                        [](const auto& entry) { return IsFeasible(entry.second); });
 }
 
-// NaN included. By epoch the last value up to there, as trials of different batches report at
-// different parts of an epoch.
-std::vector<double> FeasibleValuesAt(const History& history, const HistoryTrial& like,
-                                     int64_t step) {
+// NaN included.
+std::vector<double> FeasibleValuesAtStep(const History& history, int64_t step) {
   std::vector<double> values;
   for (const auto& [number, trial] : history.trials()) {
-    if (!IsFeasible(trial) || trial.by_epoch != like.by_epoch) continue;
-    if (trial.by_epoch) {
-      const auto after = trial.intermediate.upper_bound(step);
-      if (after != trial.intermediate.begin()) values.push_back(std::prev(after)->second);
-      continue;
-    }
+    if (!IsFeasible(trial) || trial.by_epoch) continue;
     const auto found = trial.intermediate.find(step);
     if (found != trial.intermediate.end()) values.push_back(found->second);
+  }
+  return values;
+}
+
+std::vector<double> FeasibleValuesAtEpoch(const History& history, int64_t point) {
+  std::vector<double> values;
+  const CheckPoints points(history);
+  for (const auto& [number, trial] : history.trials()) {
+    if (!IsFeasible(trial) || !trial.by_epoch) continue;
+    const std::optional<double> value = points.ValueAt(trial, point);
+    if (value) values.push_back(*value);
   }
   return values;
 }
@@ -65,18 +69,20 @@ double PercentilePruner::LossPercentile(const std::vector<double>& losses) const
 std::optional<PruneDecision> PercentilePruner::Decide(const History& history,
                                                       TrialNumber trial) const {
   const HistoryTrial* reporting = FindReporting(history, trial);
-  if (reporting == nullptr || !IsCheckPoint(*reporting, spec_)) return std::nullopt;
+  if (reporting == nullptr) return std::nullopt;
+  const std::optional<int64_t> point = PointToJudge(history, *reporting, spec_);
+  if (!point) return std::nullopt;
   if (NumFeasible(history) < std::max<int64_t>(spec_.startup_trials, 1)) return std::nullopt;
 
-  const auto& reports = reporting->intermediate;
-  const int64_t step = reports.rbegin()->first;
-  PruneDecision decision{.pruner = spec_.type, .step = step, .why = {}};
-  const double best = reports.best();
+  PruneDecision decision{.pruner = spec_.type, .step = *point, .why = {}};
+  std::optional<Curve> at_check_points;
+  const double best = ComparedCurve(history, *reporting, at_check_points).best();
   if (std::isnan(best)) {
-    decision.why = absl::StrFormat("no finite value up to %s", NameOf(*reporting, step));
+    decision.why = absl::StrFormat("no finite value up to %s", NameOf(*reporting, *point));
     return decision;
   }
-  const std::vector<double> others = FeasibleValuesAt(history, *reporting, step);
+  const std::vector<double> others = reporting->by_epoch ? FeasibleValuesAtEpoch(history, *point)
+                                                         : FeasibleValuesAtStep(history, *point);
   if (static_cast<int64_t>(others.size()) < spec_.min_trials) return std::nullopt;
   const double limit = LossPercentile(others);
   if (!(best > limit)) return std::nullopt;
@@ -85,7 +91,7 @@ std::optional<PruneDecision> PercentilePruner::Decide(const History& history,
           ? absl::StrFormat("the median of %d trials is", others.size())
           : absl::StrFormat("the best %g %% of %d trials end at", spec_.percentile, others.size());
   decision.why = absl::StrFormat("best %.4g up to %s; %s %.4g", InUnitOf(direction_, best),
-                                 NameOf(*reporting, step), group, InUnitOf(direction_, limit));
+                                 NameOf(*reporting, *point), group, InUnitOf(direction_, limit));
   return decision;
 }
 

@@ -17,11 +17,12 @@ class PercentilePruner final : public Pruner {
 
   // Decides at the trial's last report, and only where
   //   - at least max(1, startup_trials) trials have completed,
-  //   - it is a check point (sampler/pruners/reports.h).
+  //   - it is to be judged there (PointToJudge, sampler/pruners/reports.h).
   // Stops when all the trial's values are NaN, or when the best of them (NaN ignored) is worse than
   // the percentile, linearly interpolated, of the completed trials' values at exactly this step
   // (NaN ignored). Equal is not worse; with fewer than min_trials values (NaN counted), or where
-  // the percentile is none (only NaN; opposite infinities beside it), the trial goes on.
+  // the percentile is none (only NaN; opposite infinities beside it), the trial goes on. By epoch
+  // all values are those at check points.
   std::optional<PruneDecision> Decide(const History& history, TrialNumber trial) const override;
 
  private:

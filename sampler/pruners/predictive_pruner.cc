@@ -11,6 +11,7 @@
 #include "common/base/split_mix.h"
 #include "sampler/numeric/portable_math.h"
 #include "sampler/numeric/truncated_normal.h"
+#include "sampler/pruners/check_points.h"
 #include "sampler/pruners/reports.h"
 
 namespace hpo {
@@ -41,7 +42,7 @@ std::optional<double> ValueAt(const HistoryTrial& trial, int64_t step) {
   const bool went_so_far = trial.state == TrialState::kCompleted ||
                            after != trial.intermediate.end() || std::prev(after)->first == step;
   if (!went_so_far) return std::nullopt;
-  return NanAsWorst(std::prev(after)->second);
+  return std::prev(after)->second;
 }
 
 // How a completed trial ended.
@@ -52,13 +53,16 @@ double EndOf(const HistoryTrial& trial) {
 
 std::vector<Seen> SeenAt(const History& history, const HistoryTrial& asking, int64_t step) {
   std::vector<Seen> seen;
+  std::optional<CheckPoints> points;
+  if (asking.by_epoch) points.emplace(history);
   for (const auto& [number, trial] : history.trials()) {
     if (trial.by_epoch != asking.by_epoch || number == asking.number ||
         trial.state == TrialState::kFailed)
       continue;
-    const std::optional<double> value = ValueAt(trial, step);
+    const std::optional<double> value =
+        points ? points->ValueAt(trial, step) : ValueAt(trial, step);
     if (!value) continue;
-    Seen one{.value = *value, .end = std::nullopt};
+    Seen one{.value = NanAsWorst(*value), .end = std::nullopt};
     if (trial.state == TrialState::kCompleted) one.end = EndOf(trial);
     seen.push_back(one);
   }
@@ -145,6 +149,12 @@ double WorthOf(const History& history, const std::vector<Seen>& seen, double val
   return (mean + std::sqrt(mean * (1.0 - mean) / (of + 1.0))) / chance_of_new;
 }
 
+// Of the trial that is judged there; by step it is its last.
+double LossAt(const History& history, const HistoryTrial& trial, int64_t point) {
+  if (!trial.by_epoch) return trial.intermediate.rbegin()->second;
+  return CheckPoints(history).ValueAt(trial, point).value_or(kWorstLoss);
+}
+
 // Spread evenly over the numbers.
 bool GoesOnWhatever(TrialNumber trial) {
   return SplitMix64(static_cast<uint64_t>(trial.value) + kSplitMixStep) % kObserved == 0;
@@ -155,10 +165,11 @@ bool GoesOnWhatever(TrialNumber trial) {
 std::optional<PruneDecision> PredictivePruner::Decide(const History& history,
                                                       TrialNumber trial) const {
   const HistoryTrial* reporting = FindReporting(history, trial);
-  if (reporting == nullptr || !IsCheckPoint(*reporting, spec_) || GoesOnWhatever(trial)) {
-    return std::nullopt;
-  }
-  const auto& [step, last] = *reporting->intermediate.rbegin();
+  if (reporting == nullptr || GoesOnWhatever(trial)) return std::nullopt;
+  const std::optional<int64_t> point = PointToJudge(history, *reporting, spec_);
+  if (!point) return std::nullopt;
+  const int64_t step = *point;
+  const double last = LossAt(history, *reporting, step);
   const std::optional<int64_t> longest = LongestCompleted(history, *reporting);
   if (!longest || step >= *longest) return std::nullopt;
   const std::vector<Seen> seen = SeenAt(history, *reporting, step);

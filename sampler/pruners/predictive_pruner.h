@@ -26,9 +26,9 @@ class PredictivePruner final : public Pruner {
   PredictivePruner(const PrunerSpec& spec, Direction direction)
       : spec_(spec), direction_(direction) {}
 
-  // At the first report at or after warmup_steps + k * interval_steps. Others are compared by their
-  // last value up to the trial's step, where they have gone so far. A value that is NaN is worse
-  // than any other.
+  // Where the trial is to be judged (PointToJudge, sampler/pruners/reports.h). Others are compared
+  // by their last value up to the trial's step, where they have gone so far, or by epoch by their
+  // value at the check point. A value that is NaN is worse than any other.
   std::optional<PruneDecision> Decide(const History& history, TrialNumber trial) const override;
 
  private:

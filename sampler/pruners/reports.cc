@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "sampler/pruners/check_points.h"
 
 namespace hpo {
 
@@ -24,6 +25,34 @@ bool IsCheckPoint(const HistoryTrial& trial, const PrunerSpec& spec) {
       each ? 1 : ProgressAfter(trial, std::max<int64_t>(spec.interval_steps, 1));
   const int64_t check_point = warmup + (step - warmup) / interval * interval;
   return trial.intermediate.lower_bound(check_point)->first == step;
+}
+
+std::optional<int64_t> PointToJudge(const History& history, const HistoryTrial& trial,
+                                    const PrunerSpec& spec) {
+  if (!trial.by_epoch) {
+    if (!IsCheckPoint(trial, spec)) return std::nullopt;
+    return trial.intermediate.rbegin()->first;
+  }
+  const CheckPoints points(history);
+  const int64_t warmup = points.AtOrAfter(ProgressAfter(trial, spec.warmup_steps));
+  // Every check point, where an interval of one is all that is asked for.
+  const int64_t interval = spec.interval_steps <= 1
+                               ? points.apart()
+                               : points.AtOrAfter(ProgressAfter(trial, spec.interval_steps));
+  const int64_t reached = points.LastOf(trial);
+  if (reached == 0 || reached < warmup) return std::nullopt;
+  int64_t point = warmup + (reached - warmup) / interval * interval;
+  // Before the first, trials have learnt nothing.
+  if (point == 0) point = points.apart();
+  const bool newly = points.EndOf(trial, point)->first >= history.NewestFrom(trial);
+  if (!newly || !points.ValueAt(trial, point)) return std::nullopt;
+  return point;
+}
+
+const Curve& ComparedCurve(const History& history, const HistoryTrial& trial,
+                           std::optional<Curve>& at_check_points) {
+  if (!trial.by_epoch) return trial.intermediate;
+  return at_check_points.emplace(CheckPoints(history).CurveOf(trial));
 }
 
 int64_t ProgressAfter(const HistoryTrial& trial, int64_t count) {

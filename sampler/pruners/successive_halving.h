@@ -30,6 +30,10 @@ struct HalvingOptions {
 // several rungs, it may have been stopped at a later one of them. Peers that store each rung's
 // value with the trial differ only there, and in counting no trial that ran while their "auto"
 // resource was still unknown.
+//
+// Of trials that report epochs a rung ends at the first check point at or after its end
+// (sampler/pruners/check_points.h), rungs of one check point are one, and a trial has its value at
+// the check point.
 std::optional<PruneDecision> DecideHalving(const History& history, TrialNumber trial,
                                            const HalvingOptions& options, Direction direction,
                                            const std::function<bool(TrialNumber)>& competes);

@@ -22,11 +22,11 @@ const HistoryTrial* BestFeasible(const History& history, const HistoryTrial& lik
   return best;
 }
 
-std::vector<double> DifferencesAtCommonSteps(const HistoryTrial& trial, const HistoryTrial& best) {
+std::vector<double> DifferencesAtCommonSteps(const Curve& values, const Curve& best) {
   std::vector<double> differences;
-  for (const auto& [step, value] : trial.intermediate) {
-    const auto found = best.intermediate.find(step);
-    if (found != best.intermediate.end()) differences.push_back(value - found->second);
+  for (const auto& [step, value] : values) {
+    const auto found = best.find(step);
+    if (found != best.end()) differences.push_back(value - found->second);
   }
   return differences;
 }
@@ -37,16 +37,21 @@ std::optional<PruneDecision> WilcoxonPruner::Decide(const History& history,
                                                     TrialNumber trial) const {
   const HistoryTrial* reporting = FindReporting(history, trial);
   if (reporting == nullptr) return std::nullopt;
+  const bool at_point = !reporting->by_epoch || PointToJudge(history, *reporting, {}).has_value();
+  if (!at_point) return std::nullopt;
   const HistoryTrial* best = BestFeasible(history, *reporting);
   if (best == nullptr || best->intermediate.empty()) return std::nullopt;
-  if (!reporting->intermediate.all_finite() || !best->intermediate.all_finite()) {
-    return std::nullopt;
-  }
-  const double mean = reporting->intermediate.mean();
-  const double best_mean = best->intermediate.mean();
+  std::optional<Curve> at_check_points;
+  std::optional<Curve> best_at_check_points;
+  const Curve& values = ComparedCurve(history, *reporting, at_check_points);
+  const Curve& best_values = ComparedCurve(history, *best, best_at_check_points);
+  const bool all_finite = values.all_finite() && best_values.all_finite();
+  if (!all_finite || best_values.empty()) return std::nullopt;
+  const double mean = values.mean();
+  const double best_mean = best_values.mean();
   // First, as it takes no look at all the reports.
   if (best_mean >= mean) return std::nullopt;
-  const std::vector<double> differences = DifferencesAtCommonSteps(*reporting, *best);
+  const std::vector<double> differences = DifferencesAtCommonSteps(values, best_values);
   const auto num_pairs = static_cast<int64_t>(differences.size());
   if (num_pairs < std::max<int64_t>(2, spec_.startup_steps)) return std::nullopt;
   const double p = SignedRankTest(differences);

@@ -16,7 +16,7 @@ class WilcoxonPruner final : public Pruner {
   // ones the first) at common steps, and stops when there are at least max(2, startup_steps) pairs,
   // the one-sided test (sampler/pruners/signed_rank.h) gives p < p_threshold, and the mean of the
   // trial's values is worse than the mean of the best one's. A value of either that is not finite:
-  // goes on.
+  // goes on. By epoch the values at check points are paired.
   std::optional<PruneDecision> Decide(const History& history, TrialNumber trial) const override;
 
  private:

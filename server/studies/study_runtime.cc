@@ -98,6 +98,7 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
       .sequence = change.sequence,
       .trial = ToHistory(trial, change.measurements, spec_.objectives, spec_.constraints)};
   history_.Apply(event);
+  WarnIfNeverStopped(event.trial);
   // What the sampler's space no longer has teaches it nothing.
   if (IsWithin(spec_.space, trial.params)) {
     sampler.Observe(std::move(event));
@@ -106,6 +107,14 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
     }
   }
   undecided_ = undecided_ || trial.outcome.has_value();
+}
+
+void StudyRuntime::WarnIfNeverStopped(const HistoryTrial& trial) {
+  if (warned_of_pruner_ || trial.state != TrialState::kCompleted || trial.imported) return;
+  const std::string why = WhyNeverStopped(trial, spec_.pruner);
+  if (why.empty()) return;
+  warned_of_pruner_ = true;
+  spdlog::warn("study {}: {}", name_, why);
 }
 
 bool StudyRuntime::TakesMeasurementsOf(TrialNumber trial, AttemptNumber attempt) const {

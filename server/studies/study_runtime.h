@@ -114,6 +114,8 @@ class StudyRuntime {
   // Whether and why the study ends, when it is asked for: it goes over all trials, and an import or
   // a restart publishes thousands before anybody asks.
   void DecideLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Logs once that the pruner waits for longer than a trial takes.
+  void WarnIfNeverStopped(const HistoryTrial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t id_;
   const std::string name_;
@@ -137,6 +139,7 @@ class StudyRuntime {
   };
   std::map<TrialNumber, Told> told_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Pruner> pruner_ ABSL_GUARDED_BY(mutex_);
+  bool warned_of_pruner_ ABSL_GUARDED_BY(mutex_) = false;
   mutable std::optional<std::string> termination_ ABSL_GUARDED_BY(mutex_);
   mutable std::optional<std::string> target_reached_ ABSL_GUARDED_BY(mutex_);
   mutable std::optional<TooManyFailures> failure_ ABSL_GUARDED_BY(mutex_);

@@ -16,6 +16,7 @@ void ExpectSame(const Curve& grown, const Curve& built) {
   EXPECT_EQ(grown, built);
   EXPECT_EQ(grown.best(), built.best());
   EXPECT_EQ(grown.all_finite(), built.all_finite());
+  EXPECT_EQ(grown.widest_gap(), built.widest_gap());
   EXPECT_EQ(grown.mean(), built.mean()) << "to the last bit";
 }
 
@@ -43,6 +44,13 @@ TEST(Curve, TheFirstValueOfAStepStays) {
   EXPECT_FALSE(curve.Add(1, 0.1));
   EXPECT_FALSE(curve.Add(2, 0.1));
   ExpectSame(curve, {{1, 0.5}, {2, 0.25}});
+}
+
+TEST(Curve, TheWidestGapIsBetweenTwoSteps) {
+  EXPECT_EQ(Curve().widest_gap(), 0);
+  EXPECT_EQ((Curve{{5, 1.0}}).widest_gap(), 0);
+  EXPECT_EQ((Curve{{5, 1.0}, {8, 1.0}}).widest_gap(), 3);
+  EXPECT_EQ((Curve{{1, 1.0}, {8, 1.0}, {9, 1.0}}).widest_gap(), 7);
 }
 
 TEST(Curve, NoNumberIsNoBest) {

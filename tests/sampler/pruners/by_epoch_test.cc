@@ -1,6 +1,8 @@
 // Trials that report epochs are compared by them: the steps of an epoch, which the batch sets, make
 // no difference to any pruner.
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,7 @@ constexpr int kTrials = 40;
 constexpr int kEpochs = 6;
 
 // Far from the middle a trial is worse, and after some epochs no longer gets better.
-double LossAfter(int epoch, int number) {
+double LossAfter(double epoch, int number) {
   const double distance = std::abs(number / 2 * 7 % 20 - 10) / 20.0;
   return 1.0 / epoch + 0.6 * distance * epoch;
 }
@@ -29,16 +31,17 @@ class EpochStudy {
     pruner_ = MakePruner(spec_);
   }
 
-  // After how many epochs the trial ended.
-  int Run(int number, int steps_of_an_epoch) {
+  // After how many epochs the trial ended. It reports `reports_of_an_epoch` times in each.
+  double Run(int number, int steps_of_an_epoch, int reports_of_an_epoch = 1) {
     Trial trial{.id = {"study", TrialNumber{number}}, .state = TrialState::kRunning};
     history_.Apply({++sequence_, ToHistory(trial, {}, spec_.objectives)});
+    const int64_t every = steps_of_an_epoch / reports_of_an_epoch;
     std::vector<Measurement> measured;
     bool stopped = false;
-    while (!stopped && measured.size() < kEpochs) {
-      const int epoch = static_cast<int>(measured.size()) + 1;
-      measured.push_back({.step = int64_t{epoch} * steps_of_an_epoch,
-                          .epoch = static_cast<double>(epoch),
+    while (!stopped && std::ssize(measured) < kEpochs * reports_of_an_epoch) {
+      const double epoch = (static_cast<double>(measured.size()) + 1.0) / reports_of_an_epoch;
+      measured.push_back({.step = (std::ssize(measured) + 1) * every,
+                          .epoch = epoch,
                           .metrics = {{"loss", LossAfter(epoch, number)}}});
       history_.ApplyReports(++sequence_, trial.id.number,
                             ReportsOf({measured.back()}, spec_.objectives.front()));
@@ -53,7 +56,7 @@ class EpochStudy {
     trial.state = StateOf(*trial.outcome);
     history_.Apply({++sequence_, ToHistory(trial, measured, spec_.objectives)});
     EXPECT_EQ(history_.trials().at(trial.id.number).intermediate.size(), measured.size());
-    return stopped ? static_cast<int>(measured.size()) : kEpochs + 1;
+    return stopped ? last.epoch : kEpochs + 1;
   }
 
  private:
@@ -70,7 +73,7 @@ TEST_P(ByEpoch, TheStepsOfAnEpochMakeNoDifference) {
   EpochStudy one_batch(GetParam());
   int num_stopped = 0;
   for (int number = 0; number < kTrials; ++number) {
-    const int ended = two_batches.Run(number, number % 2 == number / 2 % 2 ? 40 : 5);
+    const double ended = two_batches.Run(number, number % 2 == number / 2 % 2 ? 40 : 5);
     EXPECT_EQ(ended, one_batch.Run(number, 40)) << number;
     num_stopped += ended <= kEpochs ? 1 : 0;
     if (LossAfter(kEpochs, number) == 1.0 / kEpochs) {
@@ -78,6 +81,16 @@ TEST_P(ByEpoch, TheStepsOfAnEpochMakeNoDifference) {
     }
   }
   EXPECT_GT(num_stopped, 0);
+}
+
+TEST_P(ByEpoch, ReportsWithinAnEpochMakeNoDifference) {
+  if (GetParam().type == "threshold") GTEST_SKIP() << "compares with no other trial";
+  EpochStudy two_batches(GetParam());
+  EpochStudy one_batch(GetParam());
+  for (int number = 0; number < kTrials; ++number) {
+    const int steps = number % 2 == number / 2 % 2 ? 5 : 40;
+    EXPECT_EQ(two_batches.Run(number, steps, steps), one_batch.Run(number, 5, 5)) << number;
+  }
 }
 
 TEST_P(ByEpoch, TrialsThatReportStepsAloneAreNotCompared) {
@@ -113,10 +126,30 @@ TEST(EpochsOfATrial, CountWhateverTheOrderOfItsReports) {
   const Trial trial{.state = TrialState::kRunning};
   const Measurement without{.step = 5, .metrics = {{"loss", 3.0}}};
   const Measurement half{.step = 10, .epoch = 0.5, .metrics = {{"loss", 2.0}}};
-  const HistoryTrial seen = ToHistory(trial, {without, half}, objectives);
+  const Measurement later{.step = 15, .metrics = {{"loss", 1.0}}};
+  const HistoryTrial seen = ToHistory(trial, {without, half, later}, objectives);
   EXPECT_TRUE(seen.by_epoch);
-  EXPECT_EQ(seen.intermediate, (Curve{{kEpoch / 2, 2.0}}));
-  EXPECT_EQ(seen, ToHistory(trial, {half, without}, objectives));
+  EXPECT_EQ(seen.intermediate, (Curve{{0, 3.0}, {kEpoch / 2, 2.0}}));
+  std::vector<Measurement> measured = {half, later, without};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(seen, ToHistory(trial, measured, objectives)) << i;
+    std::rotate(measured.begin(), measured.begin() + 1, measured.end());
+  }
+}
+
+// A row does not tell an epoch of 0 from none.
+TEST(EpochsOfATrial, MayBeNumberedFromZero) {
+  const std::vector<Objective> objectives = {{"loss", Direction::kMinimize}};
+  std::vector<Measurement> measured;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (const double loss : {5.0, 4.0}) {
+      measured.push_back({.step = std::ssize(measured),
+                          .epoch = static_cast<double>(epoch),
+                          .metrics = {{"loss", loss - epoch}}});
+    }
+  }
+  const HistoryTrial seen = ToHistory({.state = TrialState::kRunning}, measured, objectives);
+  EXPECT_EQ(seen.intermediate, (Curve{{0, 4.0}, {kEpoch, 3.0}, {2 * kEpoch, 2.0}}));
 }
 
 }  // namespace
