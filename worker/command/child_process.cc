@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -25,7 +26,9 @@ namespace hpo {
 namespace {
 
 // A line without an end, such as a progress bar's, must not fill the memory.
-constexpr size_t kLongestLine = 1 << 20;
+constexpr size_t kLongestLine = 16 << 20;
+// A line that is longer is broken after a comma among its last bytes, rather than in a number.
+constexpr size_t kCommaWithin = 4096;
 
 // The process group of a process; 0 once it is gone. /proc/PID/stat: "PID (NAME) STATE PPID PGRP".
 pid_t GroupOf(const std::string& pid) {
@@ -93,8 +96,16 @@ void ChildProcess::TakeLines(absl::string_view text,
     const bool ends = c == '\n' || c == '\r';
     if (!ends) partial_ += c;
     if (!ends && partial_.size() < kLongestLine) continue;
+    std::string rest;
+    if (!ends) {
+      const size_t comma = partial_.rfind(',');
+      if (comma != std::string::npos && comma + kCommaWithin > partial_.size()) {
+        rest = partial_.substr(comma + 1);
+        partial_.resize(comma + 1);
+      }
+    }
     if (!partial_.empty()) on_line(partial_);
-    partial_.clear();
+    partial_ = std::move(rest);
   }
 }
 

@@ -44,14 +44,17 @@ bool HasOneOf(absl::string_view line, const std::array<const char*, N>& texts) {
                      [line](const char* text) { return absl::StrContains(line, text); });
 }
 
-// Text without colours, cursor movements and links of a terminal.
-// Source: ECMA-48, 5.4 (CSI) and 5.6 (OSC).
+// Text without colours, cursor movements, links and character sets of a terminal.
+// Source: ECMA-48, 5.4 (CSI) and 5.6 (OSC); ECMA-35, 13.2 (nF, as of `tput sgr0`) and 8 (shifts).
 std::string WithoutEscapes(absl::string_view line) {
-  static const re2::RE2* const escape =
-      new re2::RE2("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])",
-                   re2::RE2::Latin1);
+  static const re2::RE2* const escape = new re2::RE2(
+      "\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -/]+[0-~]|"
+      "[0-Z\\\\^-~])|[\x0e\x0f]",
+      re2::RE2::Latin1);
   std::string text(line);
-  if (absl::StrContains(text, '\x1b')) re2::RE2::GlobalReplace(&text, *escape, "");
+  if (text.find_first_of("\x0e\x0f\x1b") != text.npos) {
+    re2::RE2::GlobalReplace(&text, *escape, "");
+  }
   return text;
 }
 
@@ -129,15 +132,15 @@ absl::StatusOr<std::optional<double>> NumberInGroup(absl::string_view line, size
       absl::StrCat(matched, ": ", first.text, " is no number that is read, ", where, kGroupAdvice));
 }
 
-std::optional<Metrics> ParseMetrics(absl::string_view text) {
+std::optional<Metrics> ParseMetrics(absl::string_view text, const std::string& objective) {
   text = absl::StripAsciiWhitespace(text);
-  PrintedDict dict = ReadPrintedDict(text);
+  PrintedDict dict = ReadPrintedDict(text, objective);
   if (dict.end != PrintedDict::End::kClosed || dict.size != text.size()) return std::nullopt;
   return std::move(dict.numbers);
 }
 
 MetricReader::MetricReader(std::string objective, std::vector<MetricPattern> patterns)
-    : objective_(std::move(objective)), patterns_(std::move(patterns)) {}
+    : objective_(std::move(objective)), patterns_(std::move(patterns)), dict_lines_(objective_) {}
 
 std::vector<Measurement> MetricReader::Take(absl::string_view line) {
   const std::string text = WithoutEscapes(line);
@@ -152,12 +155,15 @@ std::vector<Measurement> MetricReader::Judge(const std::vector<ReadLines>& decid
   std::vector<Measurement> measured;
   for (const ReadLines& read : decided) {
     bool in_dict = false;
-    for (Metrics metrics : read.dicts) {
+    for (const FoundDict& dict : read.dicts) {
       if (!error_.ok()) return measured;
+      Metrics metrics = dict.numbers;
       if (metrics.contains(objective_)) {
+        if (num_left_out_ == 0) num_left_out_ = dict.num_left_out;
         measured.push_back(Measured(std::move(metrics)));
         in_dict = true;
       } else {
+        if (dict.unread && !IsHistory(*dict.unread)) unread_ = dict.unread;
         other_metrics_.merge(metrics);
       }
     }
@@ -216,7 +222,19 @@ Measurement MetricReader::Measured(Metrics metrics) {
   if (epoch && std::isfinite(*epoch)) measurement.epoch = *epoch;
   measurement.metrics = std::move(metrics);
   last_ = measurement;
+  unread_.reset();
   return measurement;
+}
+
+bool MetricReader::IsHistory(const UnreadObjective& unread) const {
+  const bool is_list = unread.value && (absl::StartsWith(*unread.value, "[") ||
+                                        absl::StartsWith(*unread.value, "("));
+  if (!is_list || !last_) return false;
+  std::optional<double> end;
+  for (const PrintedNumber& number : FindPrintedNumbers(*unread.value)) {
+    if (!number.in_word) end = number.value;
+  }
+  return end && *end == last_->metrics.at(objective_);
 }
 
 void MetricReader::Remember(absl::string_view line) {
