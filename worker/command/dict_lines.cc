@@ -14,7 +14,8 @@ namespace hpo {
 namespace {
 
 // So many braces or commas of a line are tried in vain, as each may be read to the line's end.
-constexpr int kMostTries = 100;
+constexpr size_t kMostTries = 100;
+constexpr size_t kShortLine = 4096;
 constexpr size_t kMostOfLine = 160;
 // Of a time before a logger's line; with fewer the prefix is a rank's or a step's.
 constexpr int kDigitsOfTime = 4;
@@ -74,11 +75,15 @@ struct LastEntries {
 std::optional<LastEntries> FindLastEntries(absl::string_view text, size_t from, size_t to,
                                            const std::string& objective) {
   size_t comma = text.find(',', from);
-  for (int tries = 0; tries < kMostTries && comma < to; comma = text.find(',', comma + 1)) {
+  // Bytes that may be read: in a long line fewer places are tried.
+  size_t left = std::max(kMostTries * kShortLine, 2 * text.size());
+  for (; comma < to; comma = text.find(',', comma + 1)) {
     size_t begin = comma + 1;
     while (begin < text.size() && IsSpace(text[begin])) ++begin;
     if (begin == text.size() || !IsQuote(text[begin])) continue;
-    ++tries;
+    const size_t size = text.size() - begin;
+    if (size > left) return std::nullopt;
+    left -= size;
     LastEntries last{.reader = PrintedDictReader(objective)};
     if (last.reader.TakeEntries(text.substr(begin)) != PrintedDict::End::kClosed) continue;
     last.end = begin + last.reader.size();
@@ -109,7 +114,7 @@ class LineOfDicts {
   // taken for one that never will be.
   std::vector<FoundDict> Read(std::optional<PrintedDictReader>* open, size_t* open_at) {
     size_t brace = line_.find('{');
-    int tries = 0;
+    size_t tries = 0;
     while (tries < kMostTries && brace != kNowhere) {
       PrintedDictReader reader(objective_);
       const PrintedDict::End end = reader.Take(line_.substr(brace));

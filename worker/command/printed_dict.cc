@@ -171,7 +171,7 @@ class PrintedDictLine {
 
   // A string, a bracket or another character of a value. False: a brace closes that was not opened.
   bool PassOver(char c) {
-    if (IsQuote(c) && c != unpaired_) {
+    if (IsQuote(c) && !absl::StrContains(unpaired_, c)) {
       const bool begins = MayBeginString(line_, at_);
       // As in "it's".
       const bool in_word = !begins && at_ + 1 < line_.size() && IsWordChar(line_[at_ + 1]);
@@ -182,7 +182,7 @@ class PrintedDictLine {
         at_ = past;
         return true;
       }
-      unpaired_ = c;
+      unpaired_ += c;
       state_.is_odd = true;
     }
     std::string& closers = state_.closers;
@@ -221,7 +221,7 @@ class PrintedDictLine {
   size_t at_;
   size_t entry_at_;
   PrintedDictReader::State state_;
-  char unpaired_ = 0;  // a quote of this kind is the last one of the line
+  std::string unpaired_;  // quotes that the rest of the line does not close
   End end_ = End::kNone;
   std::vector<Entry> entries_;
 };

@@ -44,12 +44,18 @@ char CloserOf(absl::string_view text, size_t i) {
 
 size_t FindOutside(absl::string_view text, size_t begin, absl::string_view ends) {
   std::string closers;
+  std::string unpaired;  // quotes that the rest of the line does not close
   for (size_t i = begin; i < text.size(); ++i) {
     const char c = text[i];
     if (closers.empty() && absl::StrContains(ends, c)) return i;
-    if (IsQuote(c) && MayBeginString(text, i)) {
+    if (c == '\n') unpaired.clear();
+    if (IsQuote(c) && !absl::StrContains(unpaired, c) && MayBeginString(text, i)) {
       const size_t past = PastString(text, i);
-      if (past != kNowhere) i = past - 1;
+      if (past != kNowhere) {
+        i = past - 1;
+      } else {
+        unpaired += c;
+      }
     } else if (const char closer = CloserOf(text, i)) {
       closers += closer;
     } else if (!closers.empty() && c == closers.back()) {
