@@ -34,6 +34,29 @@ struct RawOptions {
   StudyOverrides flags;
 };
 
+// When it ends, and whom it tells that it runs.
+void DeclareLife(CLI::App& app, ServerOptions& options, RawOptions& raw) {
+  app.add_flag("--exit-when-finished", options.exit_when_finished,
+               "Exit once every study is finished and the workers have left");
+  app.add_flag("--resume", options.resume,
+               "Continue the studies of --study that were paused or stopped, or that failed");
+  app.add_option("--end-with", options.end_with,
+                 "End when this process does, which must have started the server")
+      ->type_name("PID");
+  app.add_option("--address-file", options.address_file,
+                 "Write the address to this file once the server is ready")
+      ->type_name("FILE");
+  app.add_option("--mlflow", options.mlflow,
+                 "Write trials to this MLflow tracking server as they run (http://host:port)")
+      ->type_name("URI");
+  app.add_option("--metrics", raw.metrics,
+                 "Serve metrics for Prometheus, /metrics, at this loopback host and port (0: any "
+                 "free one)")
+      ->type_name("ADDRESS");
+  app.set_version_flag("--version", absl::StrCat("hpo-server ", std::string(Version())));
+  app.footer(kExamples);
+}
+
 void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.add_option("--study", options.studies,
                  "A study to serve: a preset's name or a YAML file (repeatable). Those in the "
@@ -87,25 +110,7 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
                  "trial is given to another worker. Short values are for tests")
       ->type_name("DURATION")
       ->capture_default_str();
-  app.add_flag("--exit-when-finished", options.exit_when_finished,
-               "Exit once every study is finished and the workers have left");
-  app.add_flag("--resume", options.resume,
-               "Continue the studies of --study that were paused or stopped, or that failed");
-  app.add_option("--end-with", options.end_with,
-                 "End when this process does, which must have started the server")
-      ->type_name("PID");
-  app.add_option("--address-file", options.address_file,
-                 "Write the address to this file once the server is ready")
-      ->type_name("FILE");
-  app.add_option("--mlflow", options.mlflow,
-                 "Write trials to this MLflow tracking server as they run (http://host:port)")
-      ->type_name("URI");
-  app.add_option("--metrics", raw.metrics,
-                 "Serve metrics for Prometheus, /metrics, at this loopback host and port (0: any "
-                 "free one)")
-      ->type_name("ADDRESS");
-  app.set_version_flag("--version", absl::StrCat("hpo-server ", std::string(Version())));
-  app.footer(kExamples);
+  DeclareLife(app, options, raw);
 }
 
 template <typename T>

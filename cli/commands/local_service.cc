@@ -265,12 +265,17 @@ void LocalService::Watch() {
     const std::lock_guard lock(mutex_);
     worker_has_ended_ = true;
     if (!finished && !interrupted_) {
-      worker_failure_.blocked =
-          WIFEXITED(*status) && WEXITSTATUS(*status) == static_cast<int>(ExitCode::kBlocked);
-      worker_failure_.text = worker_failure_.blocked
-                                 ? ErrorOf(LastWordOfWorker())
-                                 : absl::StrCat("hpo-worker ", DescribeEnd(*status), ": ",
-                                                QuotedEnd(log, worker_log_begin_));
+      const int code = WIFEXITED(*status) ? WEXITSTATUS(*status) : -1;
+      const std::string word = LastWordOfWorker();
+      worker_failure_.blocked = code == static_cast<int>(ExitCode::kBlocked);
+      // What it was started with is wrong: one line says it all.
+      const bool is_whole =
+          code == static_cast<int>(ExitCode::kConfiguration) && word != ErrorOf(word);
+      worker_failure_.text =
+          worker_failure_.blocked
+              ? ErrorOf(word)
+              : absl::StrCat("hpo-worker ", DescribeEnd(*status), ": ",
+                             is_whole ? ErrorOf(word) : QuotedEnd(log, worker_log_begin_));
     }
   }
   ended_.notify_all();

@@ -117,6 +117,8 @@ class LineReader {
 }  // namespace
 
 std::string ShownLine(absl::string_view line, PrintedColors colors) {
+  const auto is_plain = [](char c) { return Within(c, ' ', '~') || c == '\t'; };
+  if (std::all_of(line.begin(), line.end(), is_plain)) return std::string(line);
   return LineReader(colors).Read(line);
 }
 

@@ -2,6 +2,7 @@
 be used are in test_run_waits.py, files of Optuna's in tests/python/test_optuna.py."""
 
 import importlib.util
+import json
 import re
 import sys
 import unittest
@@ -22,6 +23,7 @@ sampler: {type: %s}
 pruner: {type: %s}
 parameters:
 """
+EARLIER = "{'eval_loss': 0.9}"
 # Dicts as programs print them; eval_loss is 0.3 in every one.
 PRINTED = {
     "numpy 2": "{'eval_loss': np.float64(0.3), 'eval_accuracy': np.float32(0.85)}",
@@ -40,6 +42,25 @@ PRINTED = {
     "a nested indent": '{\n  "eval_loss": 0.3,\n  "confusion": [\n    [1, 2],\n    [3, 4]\n  ],\n  "name": "run"\n}',
     "a dict of pprint": "{'a_long_name_of_a_metric': 0.85,\n 'eval_loss': 0.3,\n 'zero': 0}",
     "an object": "{'eval_loss': 0.3, 'model': <class 'object'>, 'run': Path('/tmp')}",
+    "a long indent": json.dumps({"eval_loss": 0.3, "predictions": [0.5] * 1200}, indent=2),
+    "a long line": "{'predictions': [%s0.5], 'eval_loss': 0.3}" % ("0.123456, " * 120_000),
+    "a time before each line": '12:00:09,123 INFO {\n12:00:10,4 INFO   "eval_loss": 0.3,\n12:00:10,41 INFO   "b": 1\n12:00:11 INFO }',
+    "a frame": "{'eval_loss': 0.3, 'table':    a\n0  1\n1  2}",
+    "a series before it": "{'table': 0    1\n1    2\ndtype: int64, 'eval_loss': 0.3}",
+    "a terminal's character set": "{'eval_loss': \x1b[1m0.3\x1b(B\x1b[m}",
+    "texts of objects": "{'a': :), 'b': 3 items, 4 b, 'c': p<x, 'd': don't, 'e': , 'eval_loss': 0.3}",
+    "a brace of an object": "{'eval_loss': 0.3, 'model': don't {, 'z': 1}",
+    "a parameter": "{'eval_loss': Parameter containing:\ntensor(0.3, requires_grad=True)}",
+    "a text of two lines": "{'eval_loss': 0.3, 'text': 'several\nlines'}",
+    "thousands of metrics": str({**{f"m{i}": i for i in range(1200)}, "n" * 201: 1, "eval_loss": 0.3}),
+}
+# The last dicts of programs, and what is said of them.
+UNREAD = {
+    "{'eval_loss': None}": "got None, in the line",
+    "{'eval_loss': 'see above'}": "got 'see above'",
+    "{'eval_loss': 1,234.5}": "got 1, 234.5",
+    "{'model': don't {, 'eval_loss': 0.3}": "is not understood, in the line '{'model': don't {",
+    "{'eval_loss': 0    0.3\ndtype: float64}": "is not understood",
 }
 
 
@@ -91,7 +112,8 @@ class Programs(Deployment):
                     self.assertEqual(found[1].rstrip(","), number)
 
     def test_numbers_are_taken_out_of_every_printed_dict(self):
-        program = f"import sys\nprint({list(PRINTED.values())!r}[int(sys.argv[1])])\n"
+        (self.folder / "printed.json").write_text(json.dumps(list(PRINTED.values())))
+        program = f"import json, sys\nprint({EARLIER!r})\nprint(json.load(open('printed.json'))[int(sys.argv[1])])\n"
         trials = self.run_study(program, "{which}", study=("eval_loss", len(PRINTED), "grid", "none"),
                                 parameters=[f"which: {{int: [0, {len(PRINTED) - 1}]}}"])
         self.assertEqual(len(trials), len(PRINTED))
@@ -108,6 +130,18 @@ class Programs(Deployment):
         self.assertEqual(run.wait(), 0, run.output())
         self.assertIn("every configuration of the space has been tried", run.output())
         self.assertIn("5 of 30 trials", run.output())
+
+    def test_an_earlier_value_is_no_result_where_the_last_is_not_read(self):
+        program = f"import sys\nprint({EARLIER!r})\nprint({list(UNREAD)!r}[int(sys.argv[1])])\n"
+        trials = self.run_study(program, "{which}", study=("eval_loss", len(UNREAD), "grid", "none"),
+                                parameters=[f"which: {{int: [0, {len(UNREAD) - 1}]}}"])
+        self.assertEqual(len(trials), len(UNREAD))
+        for trial in trials:
+            printed, said = list(UNREAD.items())[trial["params"]["which"]]
+            with self.subTest(printed):
+                self.assertEqual(trial["state"], "FAILED")
+                self.assertIn(said, trial["outcome"]["message"])
+                self.assertIn("the value before it, 0.9, is not taken", trial["outcome"]["message"])
 
     def test_a_program_is_pruned_by_its_epochs(self):
         program = """\

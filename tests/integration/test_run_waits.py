@@ -152,6 +152,8 @@ parameters:
         mute = self.start("mute", BIN / "hpo", "run", "toy.yaml", "--dir", self.folder / "run-mute", "--device", "cpu",
                           "--trainer", FAKE_TRAINER, environment={"HPO_FAKE_FAULT": "silent"})
         wait_until(lambda: "waits for hpo-worker" in mute.output(), "a line")
+        self.assertIn("it has to speak the trainer protocol", mute.output())
+        self.assertIn("{name} or {args}, it runs as an ordinary program", mute.output())
         start = time.monotonic()
         self.assertEqual(mute.terminate(), 130, mute.output())
         self.assertLess(time.monotonic() - start, 20, "it has nothing to give back")

@@ -268,6 +268,7 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& given, StopSignal& st
   }
   TrainerSlotOptions slot;
   slot.log_path = state + "/trainer.log";
+  slot.is_own_program = !options.trainer.empty() && !options.IsPlainProgram();
   return RunAgent(services, agent, slot);
 }
 

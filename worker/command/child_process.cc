@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/spawn.h"
@@ -21,7 +22,9 @@ namespace hpo {
 namespace {
 
 // A line without an end, such as a progress bar's, must not fill the memory.
-constexpr size_t kLongestLine = 1 << 20;
+constexpr size_t kLongestLine = 16 << 20;
+// A line that is longer is broken after a comma among its last bytes, rather than in a number.
+constexpr size_t kCommaWithin = 4096;
 
 // As the kernel may take to end one that waits for a device or a file system.
 constexpr absl::Duration kKillPatience = absl::Seconds(10);
@@ -80,8 +83,16 @@ void ChildProcess::TakeLines(absl::string_view text, const OnLine& on_line) {
     if (!ends) partial_ += text[i];
     if (!ends && partial_.size() < kLongestLine) continue;
     const bool overwritten = returns && text.substr(i + 1, 1) != "\n";
+    std::string rest;
+    if (!ends) {
+      const size_t comma = partial_.rfind(',');
+      if (comma != std::string::npos && comma + kCommaWithin > partial_.size()) {
+        rest = partial_.substr(comma + 1);
+        partial_.resize(comma + 1);
+      }
+    }
     if (!partial_.empty()) on_line(partial_, overwritten);
-    partial_.clear();
+    partial_ = std::move(rest);
   }
 }
 

@@ -119,15 +119,15 @@ absl::StatusOr<std::optional<double>> NumberInGroup(absl::string_view line, size
       absl::StrCat(matched, ": ", first.text, " is no number that is read, ", where, kGroupAdvice));
 }
 
-std::optional<Metrics> ParseMetrics(absl::string_view text) {
+std::optional<Metrics> ParseMetrics(absl::string_view text, const std::string& objective) {
   text = absl::StripAsciiWhitespace(text);
-  PrintedDict dict = ReadPrintedDict(text);
+  PrintedDict dict = ReadPrintedDict(text, objective);
   if (dict.end != PrintedDict::End::kClosed || dict.size != text.size()) return std::nullopt;
   return std::move(dict.numbers);
 }
 
 MetricReader::MetricReader(std::string objective, std::vector<MetricPattern> patterns)
-    : objective_(std::move(objective)), patterns_(std::move(patterns)) {}
+    : objective_(std::move(objective)), patterns_(std::move(patterns)), dict_lines_(objective_) {}
 
 std::vector<Measurement> MetricReader::Take(absl::string_view line, bool overwritten) {
   const std::string text = ShownLine(line);
@@ -142,12 +142,15 @@ std::vector<Measurement> MetricReader::Judge(const std::vector<ReadLines>& decid
   std::vector<Measurement> measured;
   for (const ReadLines& read : decided) {
     bool in_dict = false;
-    for (Metrics metrics : read.dicts) {
+    for (const FoundDict& dict : read.dicts) {
       if (!error_.ok()) return measured;
+      Metrics metrics = dict.numbers;
       if (metrics.contains(objective_)) {
+        if (num_left_out_ == 0) num_left_out_ = dict.num_left_out;
         measured.push_back(Measured(std::move(metrics)));
         in_dict = true;
       } else {
+        if (dict.unread && !IsHistory(*dict.unread)) unread_ = dict.unread;
         other_metrics_.merge(metrics);
       }
     }
@@ -206,7 +209,19 @@ Measurement MetricReader::Measured(Metrics metrics) {
   if (epoch && std::isfinite(*epoch)) measurement.epoch = *epoch;
   measurement.metrics = std::move(metrics);
   last_ = measurement;
+  unread_.reset();
   return measurement;
+}
+
+bool MetricReader::IsHistory(const UnreadObjective& unread) const {
+  const bool is_list = unread.value && (absl::StartsWith(*unread.value, "[") ||
+                                        absl::StartsWith(*unread.value, "("));
+  if (!is_list || !last_) return false;
+  std::optional<double> end;
+  for (const PrintedNumber& number : FindPrintedNumbers(*unread.value)) {
+    if (!number.in_word) end = number.value;
+  }
+  return end && *end == last_->metrics.at(objective_);
 }
 
 void MetricReader::Remember(absl::string_view line, bool overwritten) {

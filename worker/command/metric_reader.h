@@ -31,7 +31,7 @@ absl::StatusOr<std::optional<double>> NumberInGroup(absl::string_view line, size
                                                     size_t end);
 
 // The numbers of a text that is a dict (printed_dict.h) and nothing else; nullopt: it is none.
-std::optional<Metrics> ParseMetrics(absl::string_view text);
+std::optional<Metrics> ParseMetrics(absl::string_view text, const std::string& objective);
 
 // Each dict (dict_lines.h) with the objective's metric is a measurement, and so is each line in
 // which a pattern finds that metric. Their step is the dict's "step", else one more than the last
@@ -52,6 +52,14 @@ class MetricReader {
   const absl::Status& error() const { return error_; }
 
   const std::optional<Measurement>& last() const { return last_; }
+
+  // The objective named without a number after the last measurement: that is not the result then.
+  // A list that ends with the last measurement's value is its history and no such name.
+  const std::optional<UnreadObjective>& unread() const { return unread_; }
+
+  // Metrics that were beyond the limits, of the first measurement that had such ones.
+  size_t num_left_out() const { return num_left_out_; }
+
   // Metrics of dicts without the objective's, to tell somebody who expected a result.
   const Metrics& other_metrics() const { return other_metrics_; }
 
@@ -71,6 +79,7 @@ class MetricReader {
   absl::StatusOr<bool> MatchAll(absl::string_view line);
   absl::StatusOr<bool> Match(const re2::RE2& pattern, absl::string_view line);
   Measurement Measured(Metrics metrics);
+  bool IsHistory(const UnreadObjective& unread) const;
 
   std::string objective_;
   std::vector<MetricPattern> patterns_;
@@ -78,6 +87,8 @@ class MetricReader {
   absl::Status error_;
   Metrics found_by_patterns_;
   std::optional<Measurement> last_;
+  std::optional<UnreadObjective> unread_;
+  size_t num_left_out_ = 0;
   Metrics other_metrics_;
   std::string oom_line_;
   bool is_host_oom_ = false;

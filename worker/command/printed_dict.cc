@@ -1,269 +1,289 @@
 #include "worker/command/printed_dict.h"
 
-#include <optional>
-#include <string>
-#include <vector>
+#include <algorithm>
+#include <array>
+#include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "common/base/json_reader.h"
+#include "absl/strings/str_split.h"
+#include "common/base/limits.h"
 #include "worker/command/printed_number.h"
+#include "worker/command/printed_value.h"
 
 namespace hpo {
 namespace {
 
-constexpr size_t kNowhere = absl::string_view::npos;
+constexpr size_t kMostBrackets = 16 << 20;
+constexpr size_t kEndOfValue = 80;
+constexpr std::array kOwnNames = {"step", "epoch"};
+constexpr std::array kOwnWords = {"None",  "True", "False", "null",     "true",
+                                  "false", "nan",  "NaN",   "Infinity", "inf"};
 
-bool IsQuote(char c) { return c == '"' || c == '\''; }
-
-// Past the string that begins at `begin`; nowhere: its line ends before.
-size_t PastString(absl::string_view text, size_t begin) {
-  for (size_t i = begin + 1; i < text.size() && text[i] != '\n'; ++i) {
-    if (text[i] == text[begin]) return i + 1;
-    if (text[i] == '\\') ++i;
-  }
-  return kNowhere;
+// Whether the text is a name without quotes. Python's and JSON's own words are keys of another
+// kind.
+bool IsWord(absl::string_view text) {
+  const bool is_own = std::find(kOwnWords.begin(), kOwnWords.end(), text) != kOwnWords.end();
+  return !is_own && !text.empty() && IsLetterOfWord(text.front()) &&
+         std::all_of(text.begin(), text.end(), IsWordChar);
 }
 
-// What closes the bracket at `i`; 0: it opens nothing. As in <class 'float'>, not as in a < b.
-char CloserOf(absl::string_view text, size_t i) {
-  switch (text[i]) {
-    case '(':
-      return ')';
-    case '[':
-      return ']';
-    case '{':
-      return '}';
-    case '<':
-      return i + 1 < text.size() && IsLetterOfWord(text[i + 1]) ? '>' : 0;
-    default:
-      return 0;
-  }
-}
+}  // namespace
 
-// The first of `ends` at or after `begin` that stands outside of strings and brackets; the text's
-// size: there is none; nowhere: a bracket closes that was not opened.
-size_t FindOutside(absl::string_view text, size_t begin, absl::string_view ends) {
-  std::string closers;
-  for (size_t i = begin; i < text.size(); ++i) {
-    const char c = text[i];
-    if (closers.empty() && absl::StrContains(ends, c)) return i;
-    // The apostrophe of a word begins no string.
-    if (IsQuote(c) && (i == 0 || !IsWordChar(text[i - 1]) || text[i - 1] == 'b')) {
-      const size_t past = PastString(text, i);
-      if (past != kNowhere) i = past - 1;
-    } else if (const char closer = CloserOf(text, i)) {
-      closers += closer;
-    } else if (!closers.empty() && c == closers.back()) {
-      closers.pop_back();
-    } else if (c == ')' || c == ']' || c == '}') {
-      return kNowhere;
-    }
-  }
-  return text.size();
-}
-
-// The characters of a text that is one string, as Python or JSON writes it; nullopt: it is none.
-std::optional<std::string> StringOf(absl::string_view text) {
-  if (text.empty() || !IsQuote(text.front()) || PastString(text, 0) != text.size()) {
-    return std::nullopt;
-  }
-  const absl::string_view inner = text.substr(1, text.size() - 2);
-  std::string json = "\"";
-  for (size_t i = 0; i < inner.size(); ++i) {
-    const absl::string_view pair = inner.substr(i, 2);
-    if (inner[i] == '"') json += '\\';
-    if (pair == "\\'") continue;  // the quote comes next
-    if (pair == "\\x") {
-      json += "\\u00";
-      ++i;
-      continue;
-    }
-    json += inner[i];
-    if (inner[i] == '\\' && pair.size() == 2) json += inner[++i];
-  }
-  const absl::StatusOr<nlohmann::json> decoded = ParseJson(absl::StrCat(json, "\""));
-  if (decoded.ok() && decoded->is_string()) return decoded->get<std::string>();
-  return std::string(inner);
-}
-
-struct Call {
-  absl::string_view name;  // the last part: float64 of np.float64
-  std::vector<absl::string_view> arguments;
-  bool others_are_named = true;  // all but the first: device='cuda:0'
-};
-
-bool IsNamed(absl::string_view argument) {
-  size_t i = 0;
-  while (i < argument.size() && IsWordChar(argument[i])) ++i;
-  return i > 0 && i < argument.size() && argument[i] == '=';
-}
-
-// NAME(ARGUMENT, ...); nullopt: the text is something else.
-std::optional<Call> CallOf(absl::string_view text) {
-  size_t open = 0;
-  while (open < text.size() && (IsWordChar(text[open]) || text[open] == '.')) ++open;
-  const bool calls = open > 0 && open < text.size() && IsLetterOfWord(text.front()) &&
-                     text[open] == '(' && text.back() == ')';
-  if (!calls) return std::nullopt;
-  Call call{.name = text.substr(0, open)};
-  if (const size_t dot = call.name.rfind('.'); dot != kNowhere) call.name.remove_prefix(dot + 1);
-  const absl::string_view inner = text.substr(open + 1, text.size() - open - 2);
-  for (size_t begin = 0; begin <= inner.size();) {
-    const size_t end = FindOutside(inner, begin, ",");
-    if (end == kNowhere) return std::nullopt;
-    const absl::string_view argument = absl::StripAsciiWhitespace(inner.substr(begin, end - begin));
-    if (!call.arguments.empty() && !argument.empty() && !IsNamed(argument)) {
-      call.others_are_named = false;
-    }
-    call.arguments.push_back(argument);
-    begin = end + 1;
-  }
-  return call;
-}
-
-std::optional<double> NumberOfCall(const Call& call) {
-  const absl::string_view first = call.arguments.front();
-  if (call.name == "Fraction" && call.arguments.size() == 2) {
-    const std::optional<double> over = ParsePlainNumber(first);
-    const std::optional<double> under = ParsePlainNumber(call.arguments[1]);
-    if (over && under && *under != 0.0) return *over / *under;
-    return std::nullopt;
-  }
-  if (!call.others_are_named) return std::nullopt;
-  if (call.name == "Decimal" || call.name == "float" || call.name == "mpf") {
-    if (const std::optional<std::string> text = StringOf(first)) return ParsePlainNumber(*text);
-  }
-  return ParsePlainNumber(first);
-}
-
-// <tf.Tensor: shape=(), dtype=float32, numpy=0.3>
-std::optional<double> NumberOfTensor(absl::string_view text) {
-  constexpr absl::string_view kNumpy = "numpy=";
-  const size_t numpy = text.find(kNumpy);
-  const bool scalar = absl::ConsumeSuffix(&text, ">") && absl::StrContains(text, "shape=()");
-  if (!scalar || numpy == kNowhere) return std::nullopt;
-  return ParsePlainNumber(text.substr(numpy + kNumpy.size()));
-}
-
-std::optional<double> NumberOf(absl::string_view text) {
-  if (const std::optional<double> number = ParsePlainNumber(text)) return number;
-  if (const std::optional<std::string> string = StringOf(text)) return ParsePlainNumber(*string);
-  if (absl::StartsWith(text, "<tf.")) return NumberOfTensor(text);
-  if (const std::optional<Call> call = CallOf(text)) return NumberOfCall(*call);
-  return std::nullopt;
-}
-
-// The name that a key is; nullopt: it is no string.
-std::optional<std::string> NameOf(absl::string_view key) {
-  if (std::optional<std::string> name = StringOf(key)) return name;
-  const std::optional<Call> call = CallOf(key);
-  if (call && call->name == "str_" && call->arguments.size() == 1) {
-    return StringOf(call->arguments.front());
-  }
-  return std::nullopt;
-}
-
-// One pass over a dict. Each step says whether the next one may follow; else `dict_` has the end.
-class DictReader {
+// One line of a dict. Each step says whether the next one may follow; else `end_` has the end.
+class PrintedDictLine {
  public:
-  explicit DictReader(absl::string_view text) : text_(text) {}
+  using End = PrintedDict::End;
+  using Entry = PrintedDictReader::Entry;
 
-  PrintedDict Read() {
-    at_ = 1;  // past the brace
-    while (ReadEntry()) {
+  PrintedDictLine(absl::string_view line, size_t begin, bool is_first,
+                  PrintedDictReader::State state)
+      : line_(line), is_first_(is_first), at_(begin), entry_at_(begin), state_(std::move(state)) {}
+
+  End Read() {
+    if (!GoesOn()) return End::kNone;
+    while (state_.in_value ? ReadValue() : ReadKey()) {
     }
-    if (dict_.end != PrintedDict::End::kClosed) dict_.numbers.clear();
-    return std::move(dict_);
+    return end_;
   }
+
+  size_t at() const { return end_ == End::kNone ? entry_at_ : at_; }
+  std::vector<Entry>& entries() { return entries_; }
+  PrintedDictReader::State& state() { return state_; }
 
  private:
-  bool EndAs(PrintedDict::End end) {
-    dict_.end = end;
-    dict_.size = at_;
+  bool EndAs(End end) {
+    end_ = end;
     return false;
   }
 
   bool Close() {
     ++at_;
-    return EndAs(PrintedDict::End::kClosed);
-  }
-
-  // An entry and the comma after it, or the end.
-  bool ReadEntry() {
-    SkipSpace();
-    if (at_ == text_.size()) return EndAs(PrintedDict::End::kOpen);
-    if (text_[at_] == '}') return Close();
-    if (text_[at_] == '{' || text_[at_] == '[') return EndAs(PrintedDict::End::kNone);
-    const size_t begin = at_;
-    if (!Find(":,}\n")) return false;
-    const absl::string_view key = PartFrom(begin);
-    if (key == "...") return EndEntry();  // reprlib leaves entries out so
-    if (text_[at_] != ':' || key.empty()) return EndAs(PrintedDict::End::kNone);
-    ++at_;
-    const std::optional<absl::string_view> value = ReadValue();
-    if (!value) return false;
-    const std::optional<std::string> name = NameOf(key);
-    const std::optional<double> number = NumberOf(*value);
-    if (name && number) dict_.numbers[*name] = *number;
-    return EndEntry();
-  }
-
-  // A value ends with its line, unless it is a text that goes on in the next one, as pprint has it.
-  std::optional<absl::string_view> ReadValue() {
-    SkipSpace();
-    const size_t begin = at_;
-    for (;;) {
-      if (!Find(",}\n")) return std::nullopt;
-      const absl::string_view value = PartFrom(begin);
-      SkipSpace();
-      const bool goes_on =
-          at_ < text_.size() && IsQuote(text_[at_]) && !value.empty() && IsQuote(value.back());
-      if (goes_on) continue;
-      if (!value.empty()) return value;
-      EndAs(PrintedDict::End::kNone);
-      return std::nullopt;
-    }
-  }
-
-  bool EndEntry() {
-    if (at_ == text_.size()) return EndAs(PrintedDict::End::kOpen);
-    if (text_[at_] == '}') return Close();
-    if (text_[at_] != ',') return EndAs(PrintedDict::End::kNone);
-    ++at_;
-    return true;
+    return EndAs(End::kClosed);
   }
 
   void SkipSpace() {
-    while (at_ < text_.size() && absl::ascii_isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+    while (at_ < line_.size() && IsSpace(line_[at_])) ++at_;
   }
 
-  // Moves to the first of `ends`.
-  bool Find(absl::string_view ends) {
-    const size_t end = FindOutside(text_, at_, ends);
-    if (end == kNowhere) return EndAs(PrintedDict::End::kNone);
-    if (end == text_.size()) return EndAs(PrintedDict::End::kOpen);
+  // Whether the line may follow those before it. A value ends with its line, unless it is a text
+  // that goes on in the next one, as pprint has it, or announces more by a colon.
+  bool GoesOn() {
+    SkipSpace();
+    if (at_ == line_.size()) return true;
+    const char c = line_[at_];
+    if (!state_.in_value) return is_first_ || ContinuesEntries();
+    if (!state_.closers.empty()) {
+      return c != '{' || absl::StrContains(",[(", state_.last);
+    }
+    if (state_.last == 0 || state_.last == ':' || c == ',' || c == '}') return true;
+    return IsQuote(c) && IsQuote(state_.last);
+  }
+
+  // A line of another program's between two entries has a colon too: "UserWarning: x".
+  bool ContinuesEntries() const {
+    if (line_[at_] == '}') return true;
+    const size_t end = FindOutside(line_, at_, ":,}");
+    if (end == kNowhere || end == line_.size()) return false;
+    const absl::string_view key = absl::StripAsciiWhitespace(line_.substr(at_, end - at_));
+    if (key == "...") return true;
+    return line_[end] == ':' && (!state_.has_name || NameOfKey(key).has_value());
+  }
+
+  // A key and its colon, or the end.
+  bool ReadKey() {
+    SkipSpace();
+    entry_at_ = at_;
+    if (at_ == line_.size()) return EndAs(End::kOpen);
+    if (line_[at_] == '}') return Close();
+    if (line_[at_] == '{' || line_[at_] == '[') return EndAs(End::kNone);
+    const size_t end = FindOutside(line_, at_, ":,}");
+    if (end == kNowhere || end == line_.size()) return EndAs(End::kNone);
+    const absl::string_view key = absl::StripAsciiWhitespace(line_.substr(at_, end - at_));
     at_ = end;
+    if (line_[end] != ':') return EndPart(key);
+    if (key.empty()) return EndAs(End::kNone);
+    ++at_;
+    state_.is_spaced = at_ < line_.size() && line_[at_] == ' ';
+    const bool is_name = NameOfKey(key).has_value();
+    state_.has_name |= is_name;
+    state_.is_odd |= !is_name && absl::StrContains(key, '\'');
+    state_.key = std::string(key);
+    state_.value.clear();
+    state_.end.clear();
+    state_.last = 0;
+    state_.in_value = true;
     return true;
   }
 
-  absl::string_view PartFrom(size_t begin) const {
-    return absl::StripAsciiWhitespace(text_.substr(begin, at_ - begin));
+  // A part without a colon belongs to the value before its comma, which is no number then: the 234
+  // of 1,234.
+  bool EndPart(absl::string_view part) {
+    if (part != "...") {  // reprlib leaves entries out so
+      if (!state_.has_entry) return EndAs(End::kNone);
+      if (!part.empty() && state_.before) {
+        state_.before->number.reset();
+        absl::StrAppend(&state_.before->value, ", ",
+                        part.substr(0, PrintedDictReader::kMostOfValue));
+        entries_.push_back(*state_.before);
+        state_.is_odd = true;
+      }
+    }
+    return PastEntry();
   }
 
-  const absl::string_view text_;
-  size_t at_ = 0;
-  PrintedDict dict_;
+  bool PastEntry() {
+    if (line_[at_] == '}') return Close();
+    ++at_;
+    return true;
+  }
+
+  bool ReadValue() {
+    while (at_ < line_.size()) {
+      const char c = line_[at_];
+      if (state_.closers.empty() && (c == ',' || c == '}')) return EndEntry();
+      if (!PassOver(c)) return EndAs(End::kNone);
+    }
+    Append("\n");
+    return EndAs(End::kOpen);
+  }
+
+  bool EndEntry() {
+    state_.in_value = false;
+    const absl::string_view value = absl::StripAsciiWhitespace(state_.value);
+    std::optional<std::string> name = NameOfKey(state_.key);
+    state_.has_entry |= name.has_value();
+    if (value.empty() && !name) return EndAs(End::kNone);
+    state_.is_odd |= value.empty();
+    std::optional<double> number;
+    if (state_.end.empty()) number = NumberOfValue(value);
+    if (!name && number && state_.is_spaced && IsWord(state_.key)) name = state_.key;
+    state_.before.reset();
+    if (name) {
+      state_.before = Entry{.name = *name,
+                            .number = number,
+                            .value = number ? std::string(value) : absl::StrCat(value, state_.end)};
+      entries_.push_back(*state_.before);
+    }
+    return PastEntry();
+  }
+
+  // A string, a bracket or another character of a value. False: a brace closes that was not opened.
+  bool PassOver(char c) {
+    if (IsQuote(c) && !absl::StrContains(unpaired_, c)) {
+      const bool begins = MayBeginString(line_, at_);
+      // As in "it's".
+      const bool in_word = !begins && at_ + 1 < line_.size() && IsWordChar(line_[at_ + 1]);
+      state_.is_odd |= !begins && !in_word;
+      const size_t past = begins ? PastString(line_, at_) : at_ + 1;
+      if (past != kNowhere) {
+        Append(line_.substr(at_, past - at_));
+        at_ = past;
+        return true;
+      }
+      unpaired_ += c;
+      state_.is_odd = true;
+    }
+    std::string& closers = state_.closers;
+    if (const char closer = CloserOf(line_, at_)) {
+      if (closers.size() >= kMostBrackets) return false;
+      closers += closer;
+    } else if (!closers.empty() && c == closers.back()) {
+      closers.pop_back();
+    } else if (c == ')' || c == ']') {
+      state_.is_odd = true;  // of ":)"
+    } else if (c == '}') {
+      state_.is_odd = true;
+      if (closers.back() != '>') return false;
+      closers.pop_back();  // of "p <x"
+      return true;
+    }
+    Append(line_.substr(at_, 1));
+    ++at_;
+    return true;
+  }
+
+  void Append(absl::string_view text) {
+    if (!IsSpace(text.back())) state_.last = text.back();
+    const size_t room = PrintedDictReader::kMostOfValue - state_.value.size();
+    absl::StrAppend(&state_.value, text.substr(0, room));
+    if (text.size() <= room) return;
+    absl::StrAppend(&state_.end,
+                    text.substr(std::max(room, text.size() - std::min(text.size(), kEndOfValue))));
+    if (state_.end.size() > 2 * kEndOfValue) {
+      state_.end.erase(0, state_.end.size() - kEndOfValue);
+    }
+  }
+
+  const absl::string_view line_;
+  const bool is_first_;
+  size_t at_;
+  size_t entry_at_;
+  PrintedDictReader::State state_;
+  std::string unpaired_;  // quotes that the rest of the line does not close
+  End end_ = End::kNone;
+  std::vector<Entry> entries_;
 };
 
-}  // namespace
+PrintedDictReader::PrintedDictReader(std::string objective) : objective_(std::move(objective)) {}
 
-PrintedDict ReadPrintedDict(absl::string_view text) {
-  if (text.empty() || text.front() != '{') return PrintedDict();
-  return DictReader(text).Read();
+PrintedDict::End PrintedDictReader::Take(absl::string_view line) {
+  if (has_begun_) return TakeFrom(0, line);
+  if (line.empty() || line.front() != '{') return End::kNone;
+  return TakeFrom(1, line);
+}
+
+PrintedDict::End PrintedDictReader::TakeEntries(absl::string_view line) {
+  return TakeFrom(0, line);
+}
+
+PrintedDict::End PrintedDictReader::TakeFrom(size_t begin, absl::string_view line) {
+  const bool is_first = !std::exchange(has_begun_, true);
+  PrintedDictLine reading(line, begin, is_first, state_);
+  const End end = reading.Read();
+  if (end == End::kNone && !is_first) return end;
+  size_ = reading.at();
+  state_ = std::move(reading.state());
+  for (Entry& entry : reading.entries()) Keep(std::move(entry));
+  return end;
+}
+
+void PrintedDictReader::Keep(Entry entry) {
+  const bool is_objective = entry.name == objective_;
+  if (is_objective) no_number_.reset();
+  if (!entry.number) {
+    numbers_.erase(entry.name);
+    if (is_objective) no_number_ = std::move(entry.value);
+    return;
+  }
+  const bool is_own =
+      is_objective || std::find(kOwnNames.begin(), kOwnNames.end(), entry.name) != kOwnNames.end();
+  const bool has_room =
+      static_cast<int64_t>(numbers_.size() + kOwnNames.size() + 1) < kMetricLimit.most &&
+      static_cast<int64_t>(entry.name.size()) <= kNameLimit.most;
+  if (is_own || has_room || numbers_.contains(entry.name)) {
+    numbers_[entry.name] = *entry.number;
+  } else {
+    ++num_left_out_;
+  }
+}
+
+PrintedDict ReadPrintedDict(absl::string_view text, const std::string& objective) {
+  PrintedDict dict;
+  PrintedDictReader reader(objective);
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    dict.end = reader.Take(text.substr(begin, end - begin));
+    if (dict.end == PrintedDict::End::kClosed) {
+      dict.size = begin + reader.size();
+      dict.numbers = reader.numbers();
+    }
+    if (dict.end != PrintedDict::End::kOpen) break;
+    begin = end + 1;
+  }
+  return dict;
 }
 
 }  // namespace hpo

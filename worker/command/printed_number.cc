@@ -16,7 +16,6 @@ namespace {
 
 constexpr absl::string_view kUnicodeMinus = "\xe2\x88\x92";
 
-bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 bool IsHexDigit(char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); }
 
 bool AllDigits(absl::string_view text) {
@@ -169,6 +168,10 @@ class NumberFinder {
 };
 
 }  // namespace
+
+bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
+
+bool IsSpace(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
 
 bool IsLetterOfWord(char c) {
   return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_';

@@ -15,7 +15,9 @@
 
 namespace hpo {
 
-// A letter of ASCII or an underscore; or a digit too.
+// Of ASCII. A letter of a word is an underscore too, its other characters are digits.
+bool IsDigit(char c);
+bool IsSpace(char c);
 bool IsLetterOfWord(char c);
 bool IsWordChar(char c);
 

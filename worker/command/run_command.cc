@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/base/json_reader.h"
+#include "common/base/limits.h"
 #include "common/base/read_file.h"
 #include "common/base/spawn.h"
 #include "common/base/status.h"
@@ -81,6 +82,11 @@ std::optional<CardWatch> WatchCard(GpuProbe* probe, const std::string& uuid) {
   return CardWatch(*probe, *card, HasTheDriversProcessNumbers());
 }
 
+std::string Shortened(absl::string_view text) {
+  constexpr size_t kMost = 80;
+  return text.size() <= kMost ? std::string(text) : absl::StrCat(text.substr(0, kMost), "...");
+}
+
 class CommandRun {
  public:
   CommandRun(const CommandOptions& options, const TrainerJob& job, MemoryPlan plan,
@@ -111,6 +117,14 @@ class CommandRun {
     if (!child.ok()) return CannotRun(child.status());
     Watch(**child);
     Send(reader_.Finish());
+    if (const size_t more = reader_.num_left_out(); more > 0) {
+      events_.Send(LogMessage{
+          .level = "warning",
+          .text = absl::StrCat("a dict that the program printed has ", more,
+                               " metrics beyond the limits, which are left out: at most ",
+                               kMetricLimit.most, ", with names of at most ", kNameLimit.most,
+                               " bytes")});
+    }
     exit_ = ExitOf((*child)->End());
     if (on_cpu()) peak_ = std::max(peak_, (*child)->largest_resident());
     metrics_file_is_new_ = WrittenAt(metrics_file_) != before;
@@ -201,7 +215,9 @@ class CommandRun {
                                                           FormatBytes(job_.limit)));
     }
     if (!reader_.error().ok()) return Misread();
-    if (stopped() && !ended_well) return Stopped();
+    const bool is_unread = ended_well && metrics_file_.empty() && reader_.unread().has_value();
+    if (stopped() && (!ended_well || is_unread)) return Stopped();
+    if (is_unread) return Unread(*reader_.unread());
     const absl::StatusOr<Metrics> metrics = Result();
     const bool has_result = metrics.ok() && metrics->contains(job_.objective.metric);
     if (ended_well && has_result) {
@@ -224,6 +240,32 @@ class CommandRun {
   TrialOutcome Misread() const {
     return Failed{.failure_class = FailureClass::kBadConfiguration,
                   .message = std::string(reader_.error().message())};
+  }
+
+  // The last measurement is not the result, and nobody would see that.
+  TrialOutcome Unread(const UnreadObjective& unread) const {
+    const std::string& metric = job_.objective.metric;
+    std::string text;
+    const bool is_null = unread.value && (*unread.value == "None" || *unread.value == "null");
+    if (unread.value) {
+      text = absl::StrCat("expected a ", is_null ? "finite " : "", "number as the metric ", metric,
+                          ", got ", Shortened(*unread.value));
+    } else {
+      text = absl::StrCat("the metric ", metric, " cannot be read, as the dict around it is not ",
+                          "understood");
+    }
+    absl::StrAppend(&text, ", in the line '", unread.line, "'");
+    if (reader_.last()) {
+      absl::StrAppend(&text, "; the value before it, ", reader_.last()->metrics.at(metric),
+                      ", is not taken as the result");
+    }
+    if (!is_null) {
+      absl::StrAppend(&text, "; let the program print {\"", metric,
+                      "\": 0.5} as its last such line");
+    }
+    return Failed{
+        .failure_class = is_null ? FailureClass::kDiverged : FailureClass::kBadConfiguration,
+        .message = std::move(text)};
   }
 
   std::string WithTail(std::string message) const {
@@ -249,7 +291,9 @@ class CommandRun {
     }
     if (!metrics_file_is_new_) return absl::NotFoundError("which it has not written");
     HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(metrics_file_));
-    if (const std::optional<Metrics> metrics = ParseMetrics(text)) return *metrics;
+    if (const std::optional<Metrics> metrics = ParseMetrics(text, job_.objective.metric)) {
+      return *metrics;
+    };
     return absl::InvalidArgumentError(absl::StrCat("got ", DescribeJson(text)));
   }
 

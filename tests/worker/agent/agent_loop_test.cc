@@ -504,6 +504,18 @@ TEST_F(AgentLoopTest, ASilentProgramIsGivenUp) {
   EXPECT_THAT(std::string(result.status.message()), HasSubstr("said nothing"));
 }
 
+TEST_F(AgentLoopTest, AProgramWithoutPlaceholdersIsToldWhatIsExpected) {
+  launcher_.argv_ = {"/bin/sh", "-c", "for i in 1 2 3 4 5; do echo epoch $i; done"};
+  slot_options_.is_own_program = true;
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kConfiguration);
+  const std::string message(result.status.message());
+  EXPECT_THAT(message, HasSubstr("exited with status 0 before its hello line; it has to speak the "
+                                 "trainer protocol (docs/TRAINER_PROTOCOL.md)"));
+  EXPECT_THAT(message, HasSubstr("{name} or {args}, it runs as an ordinary program. Its last "
+                                 "output: epoch 3 | epoch 4 | epoch 5"));
+}
+
 TEST_F(AgentLoopTest, AnotherProtocolVersionIsRefused) {
   launcher_.environment_["HPO_FAKE_FAULT"] = "version:9";
   const AgentResult result = Run();

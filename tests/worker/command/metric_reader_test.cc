@@ -126,9 +126,119 @@ TEST(MetricReader, ABraceThatNeverClosesCostsNoMetrics) {
   EXPECT_THAT(Values(reader, lines), ElementsAre(0.1));
   lines = {"{'acc': ["};
   for (int i = 0; i < 100; ++i) lines.push_back("  " + std::string(1000, '1') + ",");
-  reader = Reader();
-  for (const std::string& line : lines) reader.Take(line);
-  EXPECT_EQ(reader.Take("  {'acc': 0.1},").size(), 1U) << "too long to be held";
+  lines.push_back("  {'acc': 0.1},");
+  EXPECT_THAT(ValuesOf(lines), ElementsAre(0.1)) << "too long to be held";
+}
+
+TEST(MetricReader, TakesLongDicts) {
+  std::vector<std::string> lines = {"{", "  \"acc\": 0.3,", "  \"list\": ["};
+  for (int i = 0; i < 100'000; ++i) lines.push_back("    0.123456,");
+  for (const char* line : {"    1", "  ],", "  \"step\": 7", "}"}) lines.emplace_back(line);
+  MetricReader reader = Reader();
+  EXPECT_THAT(Values(reader, lines), ElementsAre(0.3));
+  EXPECT_EQ(reader.last()->step, 7);
+  std::string list;
+  for (int i = 0; i < 300'000; ++i) list += "0.123456, ";
+  EXPECT_THAT(ValuesOf({"{'list': [" + list + "], 'acc': 0.3}"}), ElementsAre(0.3));
+  std::string dicts;
+  for (int i = 0; i < 150; ++i) dicts += "{'loss': 1}, ";
+  EXPECT_THAT(ValuesOf({"[" + dicts + "{'acc': 0.3}]"}), ElementsAre(0.3));
+}
+
+TEST(MetricReader, TakesDictsBehindTimesThatDiffer) {
+  EXPECT_THAT(
+      ValuesOf({"2026-11-27 10:00:09,123 INFO {", "2026-11-27 10:00:10,4 INFO   \"acc\": 0.3,",
+                "2026-11-27 10:00:10,45 INFO   \"b\": 2", "2026-11-27 10:00:11,5 INFO }"}),
+      ElementsAre(0.3));
+  EXPECT_THAT(ValuesOf({"[0]: {", "[1]:   \"acc\": 0.4,", "[0]:   \"acc\": 0.3", "[0]: }"}),
+              ElementsAre(0.3))
+      << "of two ranks";
+}
+
+// Objects print whatever they like; the number stands before that, or between it and the end.
+TEST(MetricReader, TakesTheNumberOfADictThatIsNotAllUnderstood) {
+  const std::vector<std::string> cases[] = {
+      {"{'acc': 0.3, 'table':    a", "0  1", "1  2}"},
+      {"{'table':    a", "0  1", "1  2, 'acc': 0.3}"},
+      {"{'acc': 0.3, 's': 0    1", "1    2", "dtype: int64}"},
+      {"{'acc': 0.3, 'm': don't {, 'z': 1}"},
+      {"{'m': rock 'n roll, 'acc': 0.3}"},
+      {"{'m': <Foo>'s, 'acc': 0.3}"},
+      {"{'m': (: , 'acc': 0.3}"},
+      {"{'m': i <b, 'acc': 0.3}"},
+      {"{'sub': {'acc': 9}, 'm': (: , 'acc': 0.3}"},
+      {"{'m': (: , 'sub': {'acc': 9}, 'acc': 0.3}"},
+      {"{'acc': 0.3, 'sub': {'acc': 9}, 'm': (:}"},
+      {"{'acc': 0.3, 'sub': {'acc': 9, 'm': (:}}"},
+      {"{'acc': 0.3, 'text': 'several", "lines'}"},
+      {"{'text': 'several", "lines', 'acc': 0.3}"},
+      {"{'acc': 0.3, 'sub': {'text': 'several", "lines', 'acc': 9}}"},
+      {"{'acc': \x1b[1m0.3\x1b(B\x1b[m}"},
+  };
+  for (const std::vector<std::string>& lines : cases) {
+    MetricReader reader = Reader();
+    reader.Take("{'acc': 0.9}");
+    EXPECT_THAT(Values(reader, lines), ElementsAre(0.3)) << lines.front();
+    EXPECT_FALSE(reader.unread().has_value()) << lines.front();
+  }
+}
+
+TEST(MetricReader, KnowsThatTheLastNumberIsUnread) {
+  using Case = std::pair<std::vector<std::string>, std::string>;  // lines, value
+  const Case cases[] = {
+      {{"{'acc': None}"}, "None"},
+      {{"{\"acc\": null, \"b\": 1}"}, "null"},
+      {{"{'acc': 'high'}"}, "'high'"},
+      {{"{'acc': {'mean': 1}}"}, "{'mean': 1}"},
+      {{"{'acc': [0.9, 0.8]}"}, "[0.9, 0.8]"},
+      {{"{'acc': 1,234.5}"}, "1, 234.5"},
+      {{"{'acc': , 'b': 1}"}, ""},
+      {{"{'acc': 0    1", "dtype: int64}"}, "?"},
+      {{"{'m': don't {, 'acc': 0.3}"}, "?"},
+      {{"{'x': 1, 'sub': {'acc': 9}, 'm': (:}"}, "?"},
+      {{"{'x': 1, 'sub': {'m': (:, 'acc': 9}}"}, "?"},
+      {{"{'acc': 0.3"}, "?"},
+      {{"{'acc': 0.3", "and more"}, "?"},
+      {{"{", "12:00 W x (", "  \"acc\": 0.3", "}"}, "?"},
+      {{"  \"acc\": 0.3,"}, "?"},
+  };
+  for (const auto& [lines, value] : cases) {
+    MetricReader reader = Reader();
+    reader.Take("{'acc': 0.9}");
+    const std::vector<double> values = Values(reader, lines);
+    if (values == std::vector<double>{0.3}) continue;  // read after all
+    EXPECT_THAT(values, ElementsAre()) << lines.front();
+    ASSERT_TRUE(reader.unread().has_value()) << lines.front();
+    EXPECT_EQ(reader.unread()->value.value_or("?"), value) << lines.front();
+    EXPECT_LE(reader.unread()->line.size(), 200U);
+    reader.Take("{'acc': 0.5}");
+    EXPECT_FALSE(reader.unread().has_value()) << "a number came after it";
+  }
+}
+
+TEST(MetricReader, OtherTextsMayNameTheObjective) {
+  const std::vector<std::string> cases[] = {
+      {"acc improved from 0.8 to 0.9"},
+      {"best acc: see above"},
+      {"'acc' improved: yes"},
+      {"best 'acc': see above"},
+      {"saved {acc:.3f}.ckpt"},
+      {"monitor {'metric': 'acc', 'mode': 'max'}"},
+      {"{'best': {'acc': None}, 'epochs': 3}"},
+      {"{", "  \"args\": {", "    \"acc\": null", "  }", "}"},
+      {"{'note': \"it was {'acc': None}\", 'b': 1}"},
+      {"{'acc': [0.8, 0.9]}"},
+      {"{'acc': [np.float64(0.8), np.float64(0.9)], 'loss': [2, 1]}"},
+  };
+  for (const std::vector<std::string>& lines : cases) {
+    MetricReader reader = Reader();
+    reader.Take("{'acc': 0.9}");
+    EXPECT_THAT(Values(reader, lines), ElementsAre()) << lines.front();
+    EXPECT_FALSE(reader.unread().has_value()) << lines.front();
+  }
+  MetricReader reader = Reader({"\"acc\": (\\S+),"});
+  EXPECT_THAT(Values(reader, {"  \"acc\": 0.3,"}), ElementsAre(0.3));
+  EXPECT_FALSE(reader.unread().has_value()) << "a pattern reads it";
 }
 
 TEST(MetricReader, FindsPatterns) {

@@ -45,6 +45,12 @@ TEST(PrintedDict, TakesWhatIsANumberOutOfEachEntry) {
       {"{'a': 0.3,}", "a=0.3"},
       {"{'a': 0.3, ...}", "a=0.3"},
       {"{'a': 0.3} and more", "a=0.3"},
+      {"{'a': '1,234.5', 'b': ' 0.3 ', 'c': '90%', 'd': '0,3', 'e': '1, 2'}", "a=1234.5 b=0.3"},
+      {"{'a': 1,234.5, 'b': 2}", "b=2"},
+      {"{ a: 0.3, b: 'x' }", "a=0.3"},
+      {"Some { a: 0.3 }", "none"},
+      {"{a:3}", ""},
+      {"{'a': Parameter containing:\ntensor(0.25, requires_grad=True)}", "a=0.25"},
   };
   for (const auto& [text, expected] : cases) EXPECT_EQ(Read(text), expected) << text;
 }
@@ -89,6 +95,17 @@ TEST(PrintedDict, AnEntryThatIsNoNumberDoesNotSpoilIt) {
                             "'b': b'3'",
                             "'b': OrderedDict([('a', 9)])",
                             "'b': Foo(9).bar",
+                            "'b': ",
+                            "'b': :)",
+                            "'b': :]",
+                            "'b': 3 items, 4 b",
+                            "'b': p<x",
+                            "'b': i <3 n>",
+                            "'b': don't",
+                            "'b': <Foo a->b>",
+                            "'b': T{\n  a: 1\n}",
+                            "'b': Sequential(\n  (0): Linear(in_features=1)\n)",
+                            "'b': 2026-11-27 10:00:00",
                             "'b': 'long text '\n     'that goes on'"}) {
     EXPECT_EQ(Read(absl::StrCat("{", entry, ", 'a': 0.3}")), "a=0.3") << entry;
     EXPECT_EQ(Read(absl::StrCat("{'a': 0.3, ", entry, "}")), "a=0.3") << entry;
@@ -110,15 +127,26 @@ TEST(PrintedDict, MayHaveSeveralLines) {
 }
 
 TEST(PrintedDict, SaysWhatIsOpenAndWhatIsNone) {
-  for (const char* text : {"{", "{'a'", "{'a':", "{'a': 0.3", "{'a': 0.3,", "{'a': [0.3,",
-                           "{'a': {'b': 1}", "{\n  \"a\": 0.3\n"}) {
+  for (const char* text : {"{", "{'a':", "{'a': 0.3", "{'a': 0.3,", "{'a': [0.3,", "{'a': {'b': 1}",
+                           "{\n  \"a\": 0.3\n", "{'a': 1)"}) {
     EXPECT_EQ(Read(text), "open") << text;
   }
-  for (const char* text :
-       {"", "a", "[1]", "{1, 2}", "{a}", "{'a', 'b'}", "{ {'a': 1} }", "{'a': 1)", "{'a' 1}",
-        "{'a':}", "{: 1}", "{'a': 1 \n 'b': 2}", "{ x = 1; }\n", "{[1]: 2}"}) {
+  for (const char* text : {"", "a", "[1]", "{1, 2}", "{a}", "{'a', 'b'}", "{ {'a': 1} }", "{'a'",
+                           "{'a' 1}", "{: 1}", "{'a': 1 \n 'b': 2}", "{ x = 1; }\n", "{[1]: 2}"}) {
     EXPECT_EQ(Read(text), "none") << text;
   }
+}
+
+TEST(PrintedDict, LeavesOutWhatIsBeyondTheLimits) {
+  PrintedDictReader reader("zz");
+  std::string text = absl::StrCat("{'", std::string(201, 'n'), "': 1");
+  for (int i = 0; i < 1200; ++i) absl::StrAppend(&text, ", 'm", i, "': ", i);
+  EXPECT_EQ(reader.Take(absl::StrCat(text, ", 'zz': 3, 'epoch': 2, 'step': 1}")),
+            PrintedDict::End::kClosed);
+  EXPECT_LE(reader.numbers().size(), 1000U);
+  EXPECT_EQ(reader.numbers().at("zz"), 3);
+  EXPECT_EQ(reader.numbers().at("epoch"), 2);
+  EXPECT_EQ(reader.num_left_out() + reader.numbers().size(), 1204U);
 }
 
 TEST(PrintedDict, IsReadInOnePass) {

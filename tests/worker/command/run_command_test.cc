@@ -1,5 +1,8 @@
 #include "worker/command/run_command.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <ctime>
 #include <filesystem>
@@ -139,6 +142,45 @@ TEST_F(RunCommandTest, APatternThatMatchesAPartOfANumberEndsTheProgram) {
 TEST_F(RunCommandTest, TakesADictOfSeveralLinesThatEndsWithTheOutput) {
   const CommandEnd end = Run(R"(printf '{\n  "acc": {lr},\n  "per_class": [1, 2]\n}' # {lr})");
   EXPECT_THAT(As<Completed>(end).metrics, ElementsAre(Pair("acc", 0.5)));
+}
+
+// It would be the trial's result without a word.
+TEST_F(RunCommandTest, AnEarlierValueIsNotTheResultWhereTheLastIsUnread) {
+  const Failed unread =
+      As<Failed>(Run(R"(echo '{"acc": 0.9}'; echo '{"acc": "high", "loss": 1}' # {lr})"));
+  EXPECT_EQ(unread.failure_class, FailureClass::kBadConfiguration);
+  EXPECT_THAT(unread.message,
+              HasSubstr("expected a number as the metric acc, got \"high\", in the line "
+                        "'{\"acc\": \"high\", \"loss\": 1}'; the value before it, 0.9, is not"));
+  const Failed null = As<Failed>(Run(R"(echo '{"acc": 0.9}'; echo "{'acc': None}" # {lr})"));
+  EXPECT_EQ(null.failure_class, FailureClass::kDiverged);
+  EXPECT_THAT(null.message, HasSubstr("expected a finite number as the metric acc, got None"));
+  EXPECT_THAT(
+      As<Failed>(Run(R"(echo '{"acc": 0.9}'; echo "{'x': 1, 'm': (: }, 'acc': 3" # {lr})")).message,
+      HasSubstr("the dict around it is not understood, in the line '{'x': 1"));
+}
+
+TEST_F(RunCommandTest, TakesALineOfMegabytes) {
+  // What a program prints goes to our output too.
+  const int output = dup(STDOUT_FILENO);
+  const int nowhere = open("/dev/null", O_WRONLY);
+  dup2(nowhere, STDOUT_FILENO);
+  const CommandEnd end =
+      Run("echo '{\"acc\": 0.9}'; "
+          "python3 -c 'print({\"list\": [0.123456] * 200000, \"acc\": 0.5})' # {lr}");
+  dup2(output, STDOUT_FILENO);
+  close(nowhere);
+  close(output);
+  EXPECT_THAT(As<Completed>(end).metrics, ElementsAre(Pair("acc", 0.5)));
+}
+
+TEST_F(RunCommandTest, SaysHowManyMetricsAreLeftOut) {
+  const CommandEnd end =
+      Run("python3 -c 'print({\"acc\": 0.5, **dict((str(i), i) for i in range(1200))})' # {lr}");
+  EXPECT_LE(As<Completed>(end).metrics.size(), 1000U);
+  const std::vector<LogMessage> logs = events_.Of<LogMessage>();
+  ASSERT_EQ(logs.size(), 1U);
+  EXPECT_THAT(logs[0].text, HasSubstr("metrics beyond the limits"));
 }
 
 TEST_F(RunCommandTest, AValueThatATrialHasNotFailsIt) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/device/host_memory.h"
@@ -22,16 +23,35 @@ namespace {
 
 constexpr absl::Duration kShutdownTimeout = absl::Seconds(5);
 constexpr int kStartLogLines = 10;
+// Of a program whose author may not mean it to be a trainer.
+constexpr int kOwnLogLines = 3;
+constexpr Limit kOwnLogLimit = {300, "bytes", "", "", ""};
 constexpr int kFirstLaunches = 3;
 constexpr char kOwnTrainer[] = "hpo-trainer";
 
+constexpr char kHowToStart[] =
+    "it has to speak the trainer protocol (docs/TRAINER_PROTOCOL.md), as its command has no "
+    "placeholder. With one, {name} or {args}, it runs as an ordinary program.";
+
+// The end of what the process printed, in one line; empty: nothing.
+std::string LastOutput(const TrainerSlotOptions& options) {
+  const int lines = options.is_own_program ? kOwnLogLines : kStartLogLines;
+  const std::string tail =
+      absl::StrReplaceAll(LogTail(options.log_path, /*from=*/0, lines), {{"\n", " | "}});
+  return options.is_own_program ? Shortened(tail, kOwnLogLimit) : tail;
+}
+
 absl::Status NoTrainer(const TrainerLauncher& launcher, const std::string& reason,
-                       const std::string& log_path,
+                       const TrainerSlotOptions& options,
                        absl::StatusCode code = absl::StatusCode::kFailedPrecondition) {
   std::string message = absl::StrCat("trainer '", launcher.Describe(), "' ", reason);
-  const std::string tail = LogTail(log_path, /*from=*/0, kStartLogLines);
-  if (!tail.empty()) {
-    absl::StrAppend(&message, "; its last output: ", absl::StrReplaceAll(tail, {{"\n", " | "}}));
+  const std::string tail = LastOutput(options);
+  if (!options.is_own_program && !tail.empty()) {
+    absl::StrAppend(&message, "; its last output: ", tail);
+  }
+  if (options.is_own_program) {
+    absl::StrAppend(&message, "; ", kHowToStart);
+    if (!tail.empty()) absl::StrAppend(&message, " Its last output: ", tail);
   }
   if (launcher.Describe() != kOwnTrainer) {
     absl::StrAppend(&message,
@@ -71,7 +91,11 @@ absl::Status TrainerSlot::Ensure() {
 absl::Status TrainerSlot::EnsureFirst(const Backoff& pauses) {
   const auto ensure = [this] { return Ensure(); };
   Backoff pause = pauses;
-  spdlog::info("starts the trainer '{}'", launcher_.Describe());
+  if (options_.is_own_program) {
+    spdlog::info("waits for the trainer '{}' to begin: {}", launcher_.Describe(), kHowToStart);
+  } else {
+    spdlog::info("starts the trainer '{}'", launcher_.Describe());
+  }
   absl::Status ready = WaitForMachine(stop_, pauses, ensure);
   for (int launches = 1; absl::IsInternal(ready) && launches < kFirstLaunches; ++launches) {
     spdlog::warn("{}; it is started again", std::string(ready.message()));
@@ -93,7 +117,7 @@ absl::Status TrainerSlot::AwaitHello() {
           launcher_,
           absl::StrCat("said nothing on file descriptor 3 for ",
                        absl::FormatDuration(options_.hello_timeout), ": expected a hello line"),
-          options_.log_path);
+          options_);
     }
     pollfd events[] = {{.fd = process_->channel().fd(), .events = POLLIN, .revents = 0},
                        {.fd = stop_.fd(), .events = POLLIN, .revents = 0}};
@@ -108,7 +132,7 @@ absl::StatusOr<bool> TrainerSlot::TakeHello() {
   const absl::StatusOr<ReceivedLines> received = process_->channel().ReadAvailable();
   if (!received.ok()) {
     return NoTrainer(launcher_, absl::StrCat("broke the protocol: ", received.status().message()),
-                     options_.log_path);
+                     options_);
   }
   if (received->lines.empty() && !received->closed) return false;
   if (received->lines.empty()) {
@@ -117,7 +141,7 @@ absl::StatusOr<bool> TrainerSlot::TakeHello() {
         launcher_,
         absl::StrCat(exit ? DescribeExit(*exit) : "closed file descriptor 3",
                      " before its hello line"),
-        options_.log_path,
+        options_,
         exit && exit->signal ? absl::StatusCode::kInternal : absl::StatusCode::kFailedPrecondition);
   }
   const absl::StatusOr<UpMessage> message = ReadTrainerLine(received->lines.front());
@@ -126,14 +150,14 @@ absl::StatusOr<bool> TrainerSlot::TakeHello() {
         launcher_,
         absl::StrCat("began with '", received->lines.front().substr(0, 120),
                      "': expected one hello line, ", WhyNoHello(message, received->lines.size())),
-        options_.log_path);
+        options_);
   }
   hello_ = std::get<Hello>(*message);
   if (hello_.version != kTrainerProtocolVersion) {
     return NoTrainer(launcher_,
                      absl::StrCat("speaks protocol version ", hello_.version, ": expected ",
                                   kTrainerProtocolVersion),
-                     options_.log_path);
+                     options_);
   }
   return true;
 }

@@ -20,7 +20,10 @@
 namespace hpo {
 
 struct TrainerSlotOptions {
-  std::string log_path;                               // output of the process; begun anew with each
+  std::string log_path;  // output of the process; begun anew with each
+  // The program is somebody's own and has no placeholders: its author may not know that it has to
+  // speak the trainer protocol.
+  bool is_own_program = false;
   absl::Duration hello_timeout = absl::Seconds(120);  // loading torch from a cold disk is slow
   absl::Duration shutdown_grace = absl::Seconds(10);
   // Whatever the trainer says of itself, a process does not run more than this.
