@@ -1,5 +1,6 @@
 #include "server/leases/lease_sweeper.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -75,9 +76,11 @@ absl::Status LeaseSweeper::TickStudy(StudyRuntime& study) {
   for (const HeldLease& lease : study.open.leases()) first.Update(CheckLease(study, lease));
   const StudySpec spec = study.spec();
   if (spec.budget.trial_wall_clock) {
-    // One beat early, as that is when the worker hears of it.
-    study.open.StopOverdue(*spec.budget.trial_wall_clock,
-                           state_.clock.Monotonic() + HeartbeatInterval(state_.options.lease));
+    // One beat early, as that is when the worker hears of it; but of a limit that is shorter than a
+    // few beats most is the trial's.
+    const absl::Duration limit = *spec.budget.trial_wall_clock;
+    const absl::Duration early = std::min(HeartbeatInterval(state_.options.lease), limit / 10);
+    study.open.StopOverdue(limit, state_.clock.Monotonic() + early);
   }
   for (const QueuedTrial& queued : study.open.queue()) {
     const absl::Status settled = SettleQueued(study, spec, queued);

@@ -280,7 +280,7 @@ class Program(unittest.TestCase):
     def test_a_run_may_be_short_and_in_optunas_loop(self):
         done = self.search("--part", "bbob2", "--half", "tune", "--functions", "1", "--instances", "1", "--sampler",
                            "optuna-random,optuna-hpo", "--trials", "10")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(done.returncode, (0, 3), done.stderr)  # as the goal is met by so short a run or not
         self.assertEqual(json.loads(done.stdout.splitlines()[-1])["benchmark"], "search_in_optuna")
 
     def test_says_what_options_may_be(self):

@@ -112,6 +112,13 @@ TEST_F(PreemptionTest, ATrialIsPrunedAtItsTimeLimit) {
   EXPECT_EQ(std::get<StoppedByPruner>(*record.trial.outcome).step, 7);
 }
 
+TEST_F(PreemptionTest, AShortTimeLimitLeavesTheTrialItsTime) {
+  AddLimitedStudy(absl::Seconds(8));  // less than the beat of 10 s
+  const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  EXPECT_EQ(Run(lease, absl::Seconds(5)), Directive::kContinue);
+  EXPECT_EQ(Run(lease, absl::Seconds(3)), Directive::kTimeLimit);
+}
+
 TEST_F(PreemptionTest, TheTimeLimitIsOfAllAttemptsTogetherAndOutlivesTheServer) {
   AddLimitedStudy(absl::Seconds(100));
   const LeaseRef first = MustAcquire(Register(MakeWorker("a"))).lease;

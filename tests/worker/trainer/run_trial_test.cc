@@ -505,14 +505,18 @@ const BadJob kBadJobs[] = {
        job.validation_path = trial.Write("other.jsonl", "{\"text\":\"w1\",\"label\":\"zebra\"}\n");
      },
      FailureClass::kBadData, "zebra"},
-    {"a head for other labels",
-     [](TrainerJob& job, const TinyTrial& trial) {
-       job.labels = {};
-       job.train_path = job.validation_path = trial.Write(
-           "two.jsonl", "{\"text\":\"w1\",\"label\":\"x\"}\n{\"text\":\"w2\",\"label\":\"y\"}\n");
-     },
-     FailureClass::kBadModel, "expected floats of shape [2, 32] by config.json, found F32 [3, 32]"},
 };
+
+TEST_F(RunTrialTest, AHeadForOtherLabelsIsReplaced) {
+  TrainerJob job = trial_.Job();
+  job.labels = {};
+  job.train_path = job.validation_path = trial_.Write(
+      "two.jsonl", "{\"text\":\"w1\",\"label\":\"x\"}\n{\"text\":\"w2\",\"label\":\"y\"}\n");
+  Complete(job);
+  std::string told;
+  for (const LogMessage& message : events_.All<LogMessage>()) told += message.text;
+  EXPECT_THAT(told, HasSubstr("head"));
+}
 
 TEST_F(RunTrialTest, BadInputIsOneClearLineAndItsClass) {
   for (const BadJob& bad : kBadJobs) {

@@ -120,7 +120,8 @@ TEST_F(RegressionTrial, BadInputIsOneLine) {
                                         "text-regression), got 'macro_f1'"));
   job = job_;
   job.labels = {"valence", "anger", "x"};
-  EXPECT_THAT(FailureOf(job), HasSubstr("numbers.jsonl:1: expected a field 'anger', got none"));
+  EXPECT_THAT(FailureOf(job),
+              HasSubstr("numbers.jsonl:1: expected a field 'anger' of a number, got "));
   job = job_;
   job.train_path =
       trial_.Write("bad.jsonl",
