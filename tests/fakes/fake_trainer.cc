@@ -38,6 +38,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -133,15 +134,18 @@ class Channel {
   for (;;) pause();
 }
 
-// To its parent a process that another one traces has not ended before the tracer has.
+// To its parent a process that another one traces has not ended before the tracer has. The tracer
+// is no descendant of this process and does not carry its mark, by which it would be ended as well.
 void BeTraced(const std::string& hold) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) std::exit(99);
   const pid_t tracee = getpid();
-  const pid_t tracer = fork();
+  const pid_t starter = fork();
   char word = 0;
-  if (tracer == 0) {
+  if (starter == 0) {
+    if (fork() != 0) _exit(0);
     setsid();
+    for (char** entry = environ; *entry != nullptr; ++entry) memset(*entry, 'x', strlen(*entry));
     alarm(60);
     close(kTrainerProtocolFd);
     const bool traces = read(pair[1], &word, 1) == 1 &&
@@ -149,7 +153,8 @@ void BeTraced(const std::string& hold) {
                         write(pair[1], &word, 1) == 1;
     _exit(traces && open(hold.c_str(), O_RDONLY) >= 0 ? 0 : 1);
   }
-  prctl(PR_SET_PTRACER, tracer);
+  waitpid(starter, nullptr, 0);
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   close(pair[1]);
   if (write(pair[0], &word, 1) != 1 || read(pair[0], &word, 1) != 1) std::exit(99);
 }

@@ -20,7 +20,7 @@ parameters:
   mib: {{int: [1000, 30000]}}
 """
 # The best is as much as fits: 15,095 MiB less the context.
-TRAINER = f"""sleep 1 | {PROBE} hold {{mib}} && echo '{{"score": {{mib}}}}'"""
+TRAINER = f"""sleep 2 | {PROBE} hold {{mib}} && echo '{{"score": {{mib}}}}'"""
 
 
 class PlainProgramOnACard(unittest.TestCase):
