@@ -262,8 +262,11 @@ def test_trials_of_other_samplers_count():
 def test_any_of_our_samplers_and_what_is_wrong():
     for name in ("random", "tpe", "gp", "cma-es", "qmc"):
         assert len(study_of(HpoSampler(name, seed=1), trials=12).trials) == 12
-    with pytest.warns(UserWarning, match="x: drawn at random, as hpo-sampler has no proposal: .*magic"):
-        study_of(HpoSampler("magic"), trials=2)
+    for options, said in (({"sampler": "magic"}, "expected one of auto, .*, got 'magic'"),
+                          ({"sampler": {"type": "tpe", "foo": 1}}, "expected keys of type, .*, got 'foo'"),
+                          ({"seed": "a"}, "seed: expected a whole number, got 'a'"), ({"seed": -1}, "seed: expected 0 to")):
+        with pytest.raises(hpo_optuna.InvalidInput, match=said):
+            HpoSampler(**options)
     with pytest.raises(hpo_optuna.InvalidInput, match="trials: expected 1 or more, got 0"):
         HpoSampler(trials=0)
     with pytest.raises(TypeError, match="n_startup_trials"):

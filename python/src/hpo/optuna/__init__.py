@@ -12,11 +12,30 @@ from .. import options
 from .._keywords import checked
 from ..errors import InvalidInput
 from ..options import SamplerOptions
+from ..values import whole
 from ._models import Models
 from ._trials import Axes, Axis, attributes_of, constraints_of, optuna
 
 _SEED_BITS = 48
+_TYPES = ("auto", "tpe", "tpe-joint", "tpe-group", "tpe-univariate", "gp", "cma-es", "random", "qmc", "grid")
 _ALONE = "tpe"  # what proposes one parameter alone, where the others' values are noise to it
+
+
+def _check(sampler: "Mapping[str, Any]") -> None:
+    """What is wrong here would otherwise be known at the first proposal, where a warning is all there can be."""
+    for key in sampler:
+        if key not in options.SamplerOptions.__annotations__:
+            raise InvalidInput(f"HpoSampler: sampler: expected keys of {', '.join(options.SamplerOptions.__annotations__)}, "
+                               f"got {key!r}")
+    if sampler.get("type", "auto") not in _TYPES:
+        raise InvalidInput(f"HpoSampler: sampler: expected one of {', '.join(_TYPES)}, got {sampler['type']!r}")
+
+
+def _seed_of(given: Any) -> int:
+    seed = whole(given, "HpoSampler: seed")
+    if not 0 <= seed < 1 << 63:
+        raise InvalidInput(f"HpoSampler: seed: expected 0 to 2^63 - 1, got {given!r}")
+    return seed
 
 
 class HpoSampler(optuna.samplers.BaseSampler):
@@ -37,7 +56,8 @@ class HpoSampler(optuna.samplers.BaseSampler):
         self._options = options.section(sampler, "sampler")
         if seed is None:
             seed = self._options.pop("seed", None)
-        self._seed: int = secrets.randbits(_SEED_BITS) if seed is None else seed
+        _check(self._options)
+        self._seed: int = secrets.randbits(_SEED_BITS) if seed is None else _seed_of(seed)
         self._group = group
         self._constraints_func = constraints_func
         if trials is not None and trials < 1:
