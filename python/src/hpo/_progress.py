@@ -27,6 +27,12 @@ class View(Protocol):
     def close(self) -> None: ...
 
 
+def _write(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # who reads it has gone: the search goes on
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
 class _Lines:
     """A log: only lines that stay."""
 
@@ -34,8 +40,7 @@ class _Lines:
         pass
 
     def line(self, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):  # who reads them has gone: the search goes on
-            print(text, file=sys.stderr, flush=True)
+        _write(text + "\n")
 
     def close(self) -> None:
         pass
@@ -51,18 +56,13 @@ class _Terminal:
         text = text[:shutil.get_terminal_size().columns - 1]  # one that wraps could not be written over
         if text != self._text:
             self._text = text
-            self._write(f"\r\x1b[K{text}")
+            _write(f"\r\x1b[K{text}")
 
     def line(self, text: str) -> None:
-        self._write(f"\r\x1b[K{text}\n{self._text}")
+        _write(f"\r\x1b[K{text}\n{self._text}")
 
     def close(self) -> None:
-        self._write("\n")
-
-    def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):  # the terminal has gone: the search goes on
-            sys.stderr.write(text)
-            sys.stderr.flush()
+        _write("\n")
 
 
 class _Bar:

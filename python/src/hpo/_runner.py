@@ -62,10 +62,14 @@ def run(study: Study, train: Train, slots: "list[Device]", isolate: bool, verbos
         warnings.warn(f"study {study.name}: no trial has run: {why_ended(study)}", EndedEarly, stacklevel=6)
 
 
+def _is_stopped(state: Any) -> bool:
+    return bool(state.order == _wire.number("StudyOrder", "STUDY_ORDER_STOP"))
+
+
 def why_ended(study: Study) -> str:
     """Why a study that has ended runs nothing more, and how it goes on."""
     state = study.state()
-    if state.order == _wire.number("StudyOrder", "STUDY_ORDER_STOP"):
+    if _is_stopped(state):
         return "it was stopped; study.resume() has it go on"
     return state.waiting_for or "its budget is used up; study.extend(10) gives it ten more trials"
 
@@ -107,7 +111,7 @@ def _check_end(study: Study, runner: "_Runner") -> None:
         if not state.counts.completed:
             raise Blocked(text)
         warnings.warn(text, EndedEarly, stacklevel=7)
-    elif not study.was_stopped_here and state.order == _wire.number("StudyOrder", "STUDY_ORDER_STOP"):
+    elif not study.was_stopped_here and _is_stopped(state):
         warnings.warn(f"study {study.name} was stopped before its budget was used: {state.waiting_for}", EndedEarly,
                       stacklevel=7)
     warn_if_used_up(state, stacklevel=8)
@@ -187,13 +191,16 @@ class _Runner:
         self._slots: "list[_Slot]" = []
         state = study.state()
         self._objectives = [str(one.metric) for one in state.objectives]
-        self._space = study.space
+        self._space = study.entries()
         self.limit_s = state.budget.trial_wall_clock.ToNanoseconds() / 1e9  # of a trial; 0: none
         shows = verbose and sys.stderr is not None  # pyright: ignore[reportUnnecessaryComparison]
         self.progress = Progress(state, view_of(counts_of(state)[1], counts_of(state)[0]) if shows else None,
                                  self._waits)
         folder = study.folder or pathlib.Path.cwd()
         self._checkpoints = folder / "checkpoints" / study.name
+
+    def _job(self, lease: Lease, device: Device) -> "dict[str, Any]":
+        return job_of(lease, device, self._checkpoints, self._objectives, self._space)
 
     def serve(self, forker: Forker, device: Device) -> None:
         slot = _Slot(forker)
@@ -204,7 +211,7 @@ class _Runner:
                 return
             while (lease := self._next(session, slot)) is not None:
                 attempt = _Attempt(forker, session, lease, self)
-                end = attempt.run(job_of(lease, device, self._checkpoints, self._objectives, self._space))
+                end = attempt.run(self._job(lease, device))
                 self._finish(session, lease, end, attempt.used, attempt.final_plan)
         except BaseException as error:  # raised again by the thread that waits for this one
             self.error = self.error or error
@@ -219,8 +226,7 @@ class _Runner:
         session = self._study.session()
         try:
             while (lease := self._next(session, slot)) is not None:
-                trial = Trial(job_of(lease, session.device, self._checkpoints, self._objectives, self._space),
-                              SessionSink(session, lease))
+                trial = Trial(self._job(lease, session.device), SessionSink(session, lease))
                 try:
                     end = outcome_of(train, trial, catch_exit=True)
                 except BaseException:

@@ -35,12 +35,12 @@ Callback = Callable[["Study", TrialRecord], Any]
 
 
 def job_of(lease: Lease, device: Device, checkpoints: "pathlib.Path | None", objectives: "Sequence[str]",
-           space: "Mapping[str, Domain]") -> "dict[str, Any]":
-    """The trainer protocol's job, as far as a function needs one, and the study's space."""
+           space: "Mapping[str, Any]") -> "dict[str, Any]":
+    """The trainer protocol's job, as far as a function needs one. `space`: Study.entries()."""
     given = lease.assignment
     return {"type": "job", "study": given.study, "trial": given.trial, "attempt": given.attempt,
             "params": _wire.params_of(given.params), "objective": {"metric": given.objective.metric},
-            "objectives": list(objectives), "space": {name: entry_of(domain) for name, domain in space.items()},
+            "objectives": list(objectives), "space": space,
             "device": device.kind, "limit_bytes": given.limit_bytes,
             "seed": given.seed, "policy": given.memory_policy, "epochs": given.epochs,
             "checkpoint_dir": str(checkpoints / str(given.trial)) if checkpoints else ""}
@@ -126,6 +126,7 @@ class Study(Findings):
         if seed is not None:
             sections["sampler"] = {**sections["sampler"], "seed": whole(seed, "seed")}
         self._domains = None if space is None else domains_of(space)
+        self._entries: "dict[str, Any] | None" = None
         goals = objectives or {metric: direction}
         file = "" if self._domains is None else self._file(name, self._domains, goals, sections)
         with contextlib.ExitStack() as cleanup:
@@ -195,6 +196,13 @@ class Study(Findings):
             self._looked_at = time.monotonic()
             release_dead(self.folder, self.channel)
 
+    def entries(self) -> "dict[str, Any]":
+        """The space as a study file has it, by the parameters' names."""
+        entries = self._entries
+        if entries is None:
+            entries = self._entries = {name: entry_of(domain) for name, domain in self.space.items()}
+        return entries
+
     def given(self, params: "Mapping[str, Any]") -> "dict[str, Any]":
         """Parameters as a trial gets them, with the objects of the space's choices in place of their labels."""
         return self._reader.objects.given(params)
@@ -225,7 +233,7 @@ class Study(Findings):
         if self.folder is not None:
             self._note_asked(session, lease, self.folder)
         checkpoints = self.folder / "checkpoints" / self.name if self.folder else None
-        return Trial(job_of(lease, self.device, checkpoints, self._reader.objectives, self.space),
+        return Trial(job_of(lease, self.device, checkpoints, self._reader.objectives, self.entries()),
                      SessionSink(session, lease), self._reader.objects)
 
     def _note_asked(self, session: Session, lease: Lease, folder: pathlib.Path) -> None:
@@ -263,7 +271,7 @@ class Study(Findings):
         number = trial if isinstance(trial, int) else trial.number
         session, lease = self._lease_of(number, trial)
         if isinstance(trial, int):
-            job = job_of(lease, self.device, None, self._reader.objectives, self.space)
+            job = job_of(lease, self.device, None, self._reader.objectives, self.entries())
             trial = Trial(job, SessionSink(session, lease), self._reader.objects)
         if not isinstance(result, Exception) and not (result is None and trial.should_stop()):
             try:
@@ -421,7 +429,7 @@ class Study(Findings):
         domains = domains_of(space)
         answer = self.channel.call("StudyService/EditStudy", edit_request(self.name, domains, dry_run))
         if not dry_run:
-            self._domains = None
+            self._domains = self._entries = None
             self._reader.objects = self._reader.objects.added({name: one.objects for name, one in domains.items()})
         return edited_of(answer)
 
@@ -457,11 +465,8 @@ class Study(Findings):
             return
         with self._proposing:
             state = self.state()
-            counts = state.counts
-            used = counts.queued + counts.running + counts.completed + counts.pruned + counts.failed + counts.cancelled
-            free = not state.budget.HasField("trials") or used < state.budget.trials
             runs = _wire.name("StudyState", state.state) == "active"
-            if not counts.queued and free and runs:
+            if not state.counts.queued and _has_trials_left(state) and runs:
                 suggested: Any = self._sampler.suggest(self)
                 if not isinstance(suggested, Mapping):
                     raise InvalidInput(f"{type(self._sampler).__name__}.suggest: expected a dict of parameters, got "
@@ -490,12 +495,16 @@ def next_lease(study: Study, session: Session, wait_s: float, stop: "threading.E
     return None, answer
 
 
-def warn_if_used_up(state: Any, stacklevel: int) -> None:
-    """Where trials have had every configuration, and the budget is not used."""
+def _has_trials_left(state: Any) -> bool:
+    """Whether the budget has more trials than there are."""
     counts = state.counts
     used = counts.queued + counts.running + counts.completed + counts.pruned + counts.failed + counts.cancelled
-    budget_left = not state.budget.HasField("trials") or used < state.budget.trials
-    if budget_left and str(state.waiting_for).startswith(_SPACE_USED_UP):
+    return not state.budget.HasField("trials") or used < state.budget.trials
+
+
+def warn_if_used_up(state: Any, stacklevel: int) -> None:
+    """Where trials have had every configuration, and the budget is not used."""
+    if _has_trials_left(state) and str(state.waiting_for).startswith(_SPACE_USED_UP):
         warnings.warn(f"study {state.name} ended before its budget was used: {state.waiting_for}", EndedEarly,
                       stacklevel=stacklevel)
 

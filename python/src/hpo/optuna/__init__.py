@@ -24,8 +24,8 @@ _ALONE = "tpe"  # what proposes one parameter alone, where the others' values ar
 def _check(sampler: "Mapping[str, Any]") -> None:
     """What is wrong here would otherwise be known at the first proposal, where a warning is all there can be."""
     for key in sampler:
-        if key not in options.SamplerOptions.__annotations__:
-            raise InvalidInput(f"HpoSampler: sampler: expected keys of {', '.join(options.SamplerOptions.__annotations__)}, "
+        if key not in SamplerOptions.__annotations__:
+            raise InvalidInput(f"HpoSampler: sampler: expected keys of {', '.join(SamplerOptions.__annotations__)}, "
                                f"got {key!r}")
     if sampler.get("type", "auto") not in _TYPES:
         raise InvalidInput(f"HpoSampler: sampler: expected one of {', '.join(_TYPES)}, got {sampler['type']!r}")
