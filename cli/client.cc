@@ -53,8 +53,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
 
 // hpo-server's option for this address, where it is not the usual one.
 std::string ListenOption(const std::string& address) {
-  const bool is_usual = address == absl::StrCat("127.0.0.1:", kDefaultPort);
-  return is_usual ? "" : absl::StrCat(" --listen ", ShellWord(address));
+  return IsUsualAddress(address) ? "" : absl::StrCat(" --listen ", ShellWord(address));
 }
 
 absl::StatusOr<WatchEvent> EventOf(const v1::WatchStudyResponse& response) {

@@ -41,9 +41,7 @@ size_t CommandLength(absl::string_view rest) {
 }  // namespace
 
 std::string WithServer(absl::string_view text, absl::string_view address) {
-  if (address.empty() || address == absl::StrCat("127.0.0.1:", kDefaultPort)) {
-    return std::string(text);
-  }
+  if (address.empty() || IsUsualAddress(address)) return std::string(text);
   const std::string server = absl::StrCat(" --server ", ShellWord(std::string(address)));
   std::string result;
   while (!text.empty()) {

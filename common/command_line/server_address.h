@@ -11,6 +11,11 @@ namespace hpo {
 
 constexpr char kDefaultPort[] = "50051";
 
+// Whether it is where hpo-server listens and hpo asks where nothing else is said.
+inline bool IsUsualAddress(absl::string_view address) {
+  return address == absl::StrCat("127.0.0.1:", kDefaultPort);
+}
+
 // As gRPC takes it: a host without a port ("localhost", "::1", "[::1]") gets the default one; what
 // has a port, or a scheme ("unix:/path"), stays as it is.
 inline std::string WithDefaultPort(absl::string_view address) {

@@ -90,8 +90,7 @@ void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
       "--trainer", options.trainer,
       "command of your own program, run by /bin/sh. With placeholders such as {train.lr} or {args} "
       "any program will do; without them it must read HPO_PARAMS from its environment, or speak "
-      "the "
-      "trainer protocol (docs/TRAINER_PROTOCOL.md); default: hpo-trainer in the folder of this "
+      "the trainer protocol (docs/TRAINER_PROTOCOL.md); default: hpo-trainer in the folder of this "
       "program");
   app.add_flag("--allow-commands", options.allow_commands,
                "run the program that the study names (trainer.command of its file); its author can "

@@ -293,7 +293,7 @@ class CommandRun {
     HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(metrics_file_));
     if (const std::optional<Metrics> metrics = ParseMetrics(text, job_.objective.metric)) {
       return *metrics;
-    };
+    }
     return absl::InvalidArgumentError(absl::StrCat("got ", DescribeJson(text)));
   }
 

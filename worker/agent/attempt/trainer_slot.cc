@@ -27,7 +27,6 @@ constexpr int kStartLogLines = 10;
 constexpr int kOwnLogLines = 3;
 constexpr Limit kOwnLogLimit = {300, "bytes", "", "", ""};
 constexpr int kFirstLaunches = 3;
-constexpr char kOwnTrainer[] = "hpo-trainer";
 
 constexpr char kHowToStart[] =
     "it has to speak the trainer protocol (docs/TRAINER_PROTOCOL.md), as its command has no "
@@ -52,11 +51,6 @@ absl::Status NoTrainer(const TrainerLauncher& launcher, const std::string& reaso
   if (options.is_own_program) {
     absl::StrAppend(&message, "; ", kHowToStart);
     if (!tail.empty()) absl::StrAppend(&message, " Its last output: ", tail);
-  }
-  if (launcher.Describe() != kOwnTrainer) {
-    absl::StrAppend(&message,
-                    "; a program that does not speak the trainer protocol needs a placeholder such "
-                    "as {args} in its command");
   }
   return absl::Status(code, message);
 }

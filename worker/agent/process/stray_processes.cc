@@ -92,8 +92,7 @@ int EndStrayProcesses(const std::string& mark, absl::Duration patience) {
       if (!EndsBy(deadline, stray, clock)) {
         spdlog::error(
             "process {}, which a trainer has started, does not end, although it was killed; it may "
-            "still "
-            "hold memory",
+            "still hold memory",
             stray.pid);
         return static_cast<int>(ended.size());
       }
