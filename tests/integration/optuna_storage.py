@@ -12,9 +12,9 @@ import optuna
 import pytest
 from optuna.testing.pytest_storages import StorageTestCase
 
-# Of these two one passes, the other fails, by the process: a trial's parameters travel in a protobuf map, which has
-# no order in Python. With Optuna's own server it is the same.
-ONE_CANNOT = ["test_get_all_trials_params_order[param_names0]", "test_get_all_trials_params_order[param_names1]"]
+# Each of these two passes or fails by chance: a trial's parameters travel in a protobuf map, which has no order in
+# Python. With Optuna's own server it is the same.
+BY_CHANCE = ["test_get_all_trials_params_order[param_names0]", "test_get_all_trials_params_order[param_names1]"]
 START_S = 60.0
 
 

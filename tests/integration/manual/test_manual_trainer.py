@@ -15,8 +15,8 @@ TRAINED = ("README.md", "docs/tutorial.md", "docs/workers.md", *EXAMPLES)
 SHORT = {"HPO_TRIALS": "14", "HPO_EPOCHS": "1"}
 
 
-# Each example of `hpo --help` is run once, in that order but for these.
-FIRST = ("hpo study presets", "hpo export optuna")
+# Each example of `hpo --help` is run once, in that order but for these. A watch ends only while the study is finished.
+FIRST = ("hpo study presets", "hpo export optuna", "hpo watch")
 LAST = ("hpo study edit", "hpo study create", "hpo study stop", "hpo study resume", "hpo study delete", "hpo study restore", "hpo admin")
 NOT_HERE = {"hpo trial stop 12": "that trial has ended", "hpo trial preempt 12": "that trial has ended",
             "hpo trial cancel 12": "that trial has ended", "hpo trial retry 12": "that trial has completed",
