@@ -11,7 +11,6 @@
 #include "common/base/bytes.h"
 #include "common/base/ids.h"
 #include "common/space/params.h"
-#include "common/space/search_space.h"
 #include "common/study/study.h"
 #include "common/study/trial.h"
 
@@ -19,9 +18,7 @@ namespace hpo {
 
 struct Registration {
   std::string session;
-  int64_t server_epoch = 0;
   absl::Duration heartbeat_interval;
-  absl::Duration lease_ttl;
   int64_t studies_version = 0;
   std::string database;  // which one is behind the server
 };
@@ -37,14 +34,11 @@ struct LeaseRef {
 
 struct Assignment {
   LeaseRef lease;
-  absl::Duration lease_ttl;
-  absl::Duration heartbeat_interval;
   ParamMap params;
   MemoryPlan plan;
   Bytes predicted;
   Bytes required;  // the same with its margin: what must be free at the start
   Bytes limit;
-  SearchSpace narrowed_space;
   bool admission = true;
   bool demonstration = false;
   MemoryPolicy policy = MemoryPolicy::kPlan;
@@ -93,7 +87,6 @@ enum class Goodbye { kNone, kLeaving, kDied };
 struct HeartbeatResult {
   std::vector<Directive> directives;
   absl::Duration next;
-  int64_t server_epoch = 0;
   bool register_again = false;
 };
 

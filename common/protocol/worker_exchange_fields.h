@@ -16,9 +16,7 @@ struct NamesOf<Directive> {
 
 void VisitFields(Is<Registration> auto& registration, auto visit) {
   visit({"session"}, registration.session);
-  visit({"server_epoch"}, registration.server_epoch);
   visit({"heartbeat_interval"}, registration.heartbeat_interval);
-  visit({"lease_ttl"}, registration.lease_ttl);
   visit({"studies_version"}, registration.studies_version);
   visit({"database"}, registration.database);
 }
@@ -35,14 +33,11 @@ void VisitFields(Is<LeaseRef> auto& lease, auto visit) {
 // Of the trainer those that travel; its defaults are part of the parameters already.
 void VisitFields(Is<Assignment> auto& assignment, auto visit) {
   VisitFields(assignment.lease, visit);
-  visit({"lease_ttl"}, assignment.lease_ttl);
-  visit({"heartbeat_interval"}, assignment.heartbeat_interval);
   visit({"params"}, assignment.params);
   visit({"plan"}, assignment.plan);
   visit({"predicted"}, assignment.predicted);
   visit({"required"}, assignment.required);
   visit({"limit"}, assignment.limit);
-  visit({"narrowed_space"}, assignment.narrowed_space);
   visit({"admission"}, assignment.admission);
   visit({"demonstration"}, assignment.demonstration);
   visit({"memory_policy"}, assignment.policy);
@@ -86,7 +81,6 @@ void VisitFields(Is<LeaseBeat> auto& beat, auto visit) {
 // Without the directives, of which a newer server may send others.
 void VisitFields(Is<HeartbeatResult> auto& result, auto visit) {
   visit({"next"}, result.next);
-  visit({"server_epoch"}, result.server_epoch);
   visit({"register_again"}, result.register_again);
 }
 

@@ -102,8 +102,7 @@ absl::StatusOr<Candidate> DrawFitting(const AskContext& context, const ParamMap&
     HPO_RETURN_IF_ERROR(DrawRounds(context, {}, rng, pool));
   }
   if (!pool.fitting().empty()) return pool.fitting().front();
-  Candidate cheapest =
-      FindCheapest(context, *pool.nearest_miss(), CheapestGoal::kFirstThatFits, /*pinned=*/"");
+  Candidate cheapest = FindCheapest(context, *pool.nearest_miss(), CheapestGoal::kFirstThatFits);
   if (!cheapest.fit.fits) return NoneFits(cheapest, context.capacity);
   return cheapest;
 }

@@ -29,25 +29,16 @@ bool Cheaper(const Fit& a, const Fit& b) {
   return a.fits && !b.fits;
 }
 
-// Whether `a` and `b` agree on the parameter, or `name` is none.
-bool Agree(const ParamMap& a, const ParamMap& b, const std::string& name) {
-  const auto in_a = a.find(name);
-  const auto in_b = b.find(name);
-  if (in_a == a.end() || in_b == b.end()) return in_a == a.end() && in_b == b.end();
-  return in_a->second == in_b->second;
-}
-
-// `current` or the cheapest of its variations in `parameter` that leave `pinned` alone.
+// `current` or the cheapest of its variations in `parameter`.
 Candidate CheapestVariation(const AskContext& context, const Parameter& parameter,
-                            const std::string& pinned, const Candidate& current) {
+                            const Candidate& current) {
   const std::optional<Domain> allowed = AllowedDomain(context.space, parameter, current.params);
   if (!allowed.has_value()) return current;
   std::vector<ParamMap> variations;
   for (const ParamValue& value : ProbeValues(*allowed)) {
     std::optional<ParamMap> varied =
         WithValue(context.space, current.params, parameter.name, value);
-    if (!varied.has_value() || !Agree(*varied, current.params, pinned)) continue;
-    variations.push_back(*std::move(varied));
+    if (varied.has_value()) variations.push_back(*std::move(varied));
   }
   const std::vector<Fit> fits = context.feasibility(variations);
   Candidate best = current;
@@ -98,15 +89,14 @@ std::optional<ParamMap> WithValue(const SearchSpace& space, const ParamMap& para
   return result;
 }
 
-Candidate FindCheapest(const AskContext& context, Candidate start, CheapestGoal goal,
-                       const std::string& pinned) {
+Candidate FindCheapest(const AskContext& context, Candidate start, CheapestGoal goal) {
   Candidate current = std::move(start);
   for (int round = 0; round < kMaxRounds; ++round) {
     const ParamMap before = current.params;
     for (const Parameter& parameter : context.space.parameters) {
       if (goal == CheapestGoal::kFirstThatFits && current.fit.fits) return current;
-      if (parameter.name == pinned || !current.params.contains(parameter.name)) continue;
-      current = CheapestVariation(context, parameter, pinned, current);
+      if (!current.params.contains(parameter.name)) continue;
+      current = CheapestVariation(context, parameter, current);
     }
     if (current.params == before) break;
   }
@@ -118,7 +108,7 @@ std::optional<Candidate> LeastDemanding(const AskContext& context) {
   absl::StatusOr<ParamMap> start = DrawConfiguration(context.space, {}, rng);
   if (!start.ok()) return std::nullopt;
   const Fit fit = context.feasibility({&*start, 1}).front();
-  return FindCheapest(context, {*std::move(start), fit}, CheapestGoal::kLeastNeed, /*pinned=*/"");
+  return FindCheapest(context, {*std::move(start), fit}, CheapestGoal::kLeastNeed);
 }
 
 }  // namespace hpo

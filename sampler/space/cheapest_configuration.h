@@ -24,10 +24,9 @@ std::optional<ParamMap> WithValue(const SearchSpace& space, const ParamMap& para
 enum class CheapestGoal { kFirstThatFits, kLeastNeed };
 
 // Walks from `start` to configurations of less need: each parameter in turn takes the probe value
-// of least need, until a round changes nothing. The parameter `pinned` ("" for none) keeps its
-// value and stays active. At most 16 evaluations per parameter and round, in 4 rounds.
-Candidate FindCheapest(const AskContext& context, Candidate start, CheapestGoal goal,
-                       const std::string& pinned);
+// of least need, until a round changes nothing. At most 16 evaluations per parameter and round, in
+// 4 rounds.
+Candidate FindCheapest(const AskContext& context, Candidate start, CheapestGoal goal);
 
 // The one of least need that a walk from a drawn configuration finds, the same every time; nullopt
 // where constraints leave none.

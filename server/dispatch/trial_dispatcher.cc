@@ -8,7 +8,6 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
-#include "sampler/space/narrow_for_capacity.h"
 #include "server/placement/capability.h"
 #include "server/placement/placement.h"
 #include "server/storage/study_store.h"
@@ -92,8 +91,6 @@ AcquireResult TrialDispatcher::EmptyAnswer(const WorkerFacts& facts) const {
 
 Assignment TrialDispatcher::Complete(Assignment assignment) const {
   assignment.lease.database = state_.epoch.database;
-  assignment.lease_ttl = state_.options.lease.ttl;
-  assignment.heartbeat_interval = HeartbeatInterval(state_.options.lease);
   return assignment;
 }
 
@@ -200,11 +197,7 @@ absl::StatusOr<std::optional<Assignment>> TrialDispatcher::Replay(const Asker& a
   attempt.token =
       MakeLeaseToken(state_.epoch.token_secret, asker.request_id, record.trial.id, given->attempt);
   if (HashOfToken(attempt.token) != attempt.token_hash) return std::nullopt;
-  const StudySpec spec = study->spec();
-  WorkerFacts then = asker.facts;
-  then.capacity = attempt.attempt.capacity;
-  const AskContext context = AskFor(spec, then, given->trial, state_.Knowledge(*study, then));
-  return MakeAssignment(spec, record.trial, attempt, NarrowForCapacity(context));
+  return MakeAssignment(study->spec(), record.trial, attempt);
 }
 
 std::vector<StudyRuntime*> TrialDispatcher::AbleStudies(const WorkerFacts& facts,
@@ -298,9 +291,7 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::TakeQueued(StudyRuntime
     }
     HPO_RETURN_IF_ERROR(claimed);
     Started(study, asker.facts);
-    const AskContext context = AskFor(spec, asker.facts, number, waiting.knowledge());
-    return Answer{.assignment =
-                      MakeAssignment(spec, *choice.trial, attempt, NarrowForCapacity(context))};
+    return Answer{.assignment = MakeAssignment(spec, *choice.trial, attempt)};
   }
 }
 
@@ -379,8 +370,7 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Propose(StudyRuntime& s
   };
   HPO_RETURN_IF_ERROR(state_.writer.Write(study, work));
   Started(study, asker.facts);
-  return Answer{.assignment =
-                    MakeAssignment(spec, record.trial, attempt, NarrowForCapacity(context))};
+  return Answer{.assignment = MakeAssignment(spec, record.trial, attempt)};
 }
 
 void TrialDispatcher::Started(StudyRuntime& study, const WorkerFacts& facts) {

@@ -39,8 +39,6 @@ class WaitingTrials {
   // The trial is another's.
   void Remove(TrialNumber number);
 
-  const MemoryKnowledge& knowledge() const { return knowledge_; }
-
  private:
   // nullopt: the worker cannot run it; `choice` says why, or it was ended as it fits nowhere.
   absl::StatusOr<std::optional<Placement>> Place(const Trial& trial, Choice& choice);

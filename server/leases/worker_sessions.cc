@@ -39,9 +39,7 @@ absl::StatusOr<Registration> WorkerSessions::RegisterWorker(const WorkerFacts& f
   // A larger card may be what a queued trial waits for.
   state_.work.Raise();
   return Registration{.session = session,
-                      .server_epoch = state_.epoch.number,
                       .heartbeat_interval = HeartbeatInterval(state_.options.lease),
-                      .lease_ttl = state_.options.lease.ttl,
                       .studies_version = state_.studies.version(),
                       .database = state_.epoch.database};
 }
@@ -64,7 +62,6 @@ absl::StatusOr<HeartbeatResult> WorkerSessions::Heartbeat(const std::string& ses
                                                           Goodbye goodbye) {
   HeartbeatResult result;
   result.next = HeartbeatInterval(state_.options.lease);
-  result.server_epoch = state_.epoch.number;
   // 0: the worker could not measure it just now.
   const std::optional<Bytes> measured =
       capacity.count > 0 ? std::optional<Bytes>(capacity) : std::nullopt;

@@ -115,17 +115,14 @@ AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber
                     .budget_trials = study.budget.trials};
 }
 
-Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const AttemptRecord& attempt,
-                          const SearchSpace& narrowed_space) {
+Assignment MakeAssignment(const StudySpec& study, const Trial& trial,
+                          const AttemptRecord& attempt) {
   return Assignment{.lease = LeaseRef{trial.id, attempt.attempt.number, attempt.token},
-                    .lease_ttl = absl::ZeroDuration(),
-                    .heartbeat_interval = absl::ZeroDuration(),
                     .params = CompleteParams(study, trial.params),
                     .plan = attempt.attempt.plan,
                     .predicted = attempt.attempt.predicted,
                     .required = attempt.required,
                     .limit = attempt.limit,
-                    .narrowed_space = narrowed_space,
                     .admission = trial.admission,
                     .demonstration = trial.demonstration,
                     .policy = study.memory.policy,

@@ -55,9 +55,8 @@ Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Tr
 AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber number,
                   const MemoryKnowledge& knowledge);
 
-// What the worker is told. The narrowed space is its asking context's (AskFor).
-Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const AttemptRecord& attempt,
-                          const SearchSpace& narrowed_space);
+// What the worker is told.
+Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const AttemptRecord& attempt);
 
 // The trial's random seed: its parameter `seed`, or a mix of the study's seed and its number.
 uint64_t SeedOf(const StudySpec& study, const Trial& trial);

@@ -42,7 +42,6 @@ class FakeCoordinator final : public CoordinatorClient {
   void ForgetSessions() {
     absl::MutexLock lock(&mutex_);
     session_.clear();
-    ++epoch_;
   }
 
   void SetStudies(std::vector<StudyData> studies) {
@@ -228,9 +227,7 @@ class FakeCoordinator final : public CoordinatorClient {
     predecessors_.push_back(predecessor);
     session_ = absl::StrCat("session-", registrations_.size());
     return Registration{.session = session_,
-                        .server_epoch = epoch_,
                         .heartbeat_interval = heartbeat_interval_,
-                        .lease_ttl = absl::Seconds(60),
                         .studies_version = studies_version_};
   }
 
@@ -278,7 +275,7 @@ class FakeCoordinator final : public CoordinatorClient {
     absl::MutexLock lock(&mutex_);
     notice_ = notice;
     if (absl::Status away = AwayStatus(); !away.ok()) return away;
-    HeartbeatResult result{.directives = {}, .next = heartbeat_interval_, .server_epoch = epoch_};
+    HeartbeatResult result{.directives = {}, .next = heartbeat_interval_};
     if (session != session_) {
       result.register_again = true;
       return result;
@@ -375,7 +372,6 @@ class FakeCoordinator final : public CoordinatorClient {
   bool finishes_ ABSL_GUARDED_BY(mutex_) = true;
   std::vector<FinishedStudy> finished_ ABSL_GUARDED_BY(mutex_);
   std::string session_ ABSL_GUARDED_BY(mutex_);
-  int64_t epoch_ ABSL_GUARDED_BY(mutex_) = 1;
   int64_t studies_version_ ABSL_GUARDED_BY(mutex_) = 1;
   std::vector<StudyData> studies_ ABSL_GUARDED_BY(mutex_);
   Directive directive_ ABSL_GUARDED_BY(mutex_) = Directive::kContinue;

@@ -23,16 +23,10 @@ void SetLease(Message& message) {
 }
 
 TEST(ConvertWorker, RegistrationGoesOut) {
-  const v1::RegisterWorkerResponse proto =
-      ToProto(Registration{.session = "s",
-                           .server_epoch = 3,
-                           .heartbeat_interval = absl::Seconds(10),
-                           .lease_ttl = absl::Seconds(60),
-                           .studies_version = 5});
+  const v1::RegisterWorkerResponse proto = ToProto(
+      Registration{.session = "s", .heartbeat_interval = absl::Seconds(10), .studies_version = 5});
   EXPECT_EQ(proto.session(), "s");
-  EXPECT_EQ(proto.server_epoch(), 3);
   EXPECT_EQ(proto.heartbeat_interval().seconds(), 10);
-  EXPECT_EQ(proto.lease_ttl().seconds(), 60);
   EXPECT_EQ(proto.studies_version(), 5);
 }
 
@@ -51,14 +45,11 @@ TEST(ConvertWorker, AcquireComesIn) {
 Assignment FullAssignment() {
   Assignment assignment;
   assignment.lease = kLease;
-  assignment.lease_ttl = absl::Seconds(60);
-  assignment.heartbeat_interval = absl::Seconds(10);
   assignment.params = {{"train.lr", 3e-5}};
   assignment.plan = {.effective_batch = 64, .micro_batch = 8};
   assignment.predicted = GiB(1);
   assignment.required = GiB(1) + MiB(31);
   assignment.limit = GiB(2);
-  assignment.narrowed_space.parameters = {{.name = "train.lr"}};
   assignment.admission = false;
   assignment.demonstration = true;
   assignment.policy = MemoryPolicy::kStrict;
@@ -82,15 +73,12 @@ TEST(ConvertWorker, AnAssignmentCarriesEverythingATrainerNeeds) {
   EXPECT_EQ(proto.trial(), 8);
   EXPECT_EQ(proto.attempt(), 2);
   EXPECT_EQ(proto.lease_token(), "t0");
-  EXPECT_EQ(proto.lease_ttl().seconds(), 60);
-  EXPECT_EQ(proto.heartbeat_interval().seconds(), 10);
   EXPECT_EQ(proto.params().at("train.lr").double_value(), 3e-5);
   EXPECT_EQ(FromProto(proto.plan()).value(), FullAssignment().plan);
   EXPECT_EQ(proto.predicted_bytes(), GiB(1).count);
   EXPECT_EQ(proto.required_bytes(), (GiB(1) + MiB(31)).count);
   EXPECT_EQ(proto.limit_bytes(), GiB(2).count);
   EXPECT_TRUE(proto.allow_checkpointing());
-  EXPECT_EQ(proto.narrowed_space().parameters(0).name(), "train.lr");
   EXPECT_FALSE(proto.admission());
   EXPECT_TRUE(proto.demonstration());
   EXPECT_EQ(proto.memory_policy(), "strict");
@@ -148,7 +136,6 @@ TEST(ConvertWorker, HeartbeatsComeInAndDirectivesGoOutInOrder) {
       .directives = {Directive::kLeaseLost, Directive::kContinue, Directive::kCancelled,
                      Directive::kStopPruned, Directive::kTimeLimit},
       .next = absl::Seconds(10),
-      .server_epoch = 2,
       .register_again = true});
   EXPECT_THAT(response.directives(),
               testing::ElementsAre(v1::DIRECTIVE_LEASE_LOST, v1::DIRECTIVE_CONTINUE,

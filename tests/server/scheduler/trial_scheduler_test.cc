@@ -93,8 +93,6 @@ TEST_F(TrialSchedulerTest, AnAssignmentIsComplete) {
   EXPECT_EQ(given.plan.effective_batch, 4);
   EXPECT_EQ(given.plan.micro_batch, 1);
   EXPECT_EQ(given.limit, MiB(1088)) << "rounded down to 64 MiB, a CPU keeps no headroom";
-  EXPECT_EQ(given.lease_ttl, kTtl);
-  EXPECT_EQ(given.heartbeat_interval, absl::Seconds(10));
   EXPECT_EQ(given.objective.metric, "score");
   EXPECT_EQ(given.policy, MemoryPolicy::kPlan);
   EXPECT_TRUE(given.allow_checkpointing);

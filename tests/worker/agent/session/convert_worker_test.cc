@@ -29,8 +29,6 @@ v1::Assignment WireAssignment() {
   proto.set_trial(12);
   proto.set_attempt(3);
   proto.set_lease_token("secret");
-  proto.mutable_lease_ttl()->set_seconds(60);
-  proto.mutable_heartbeat_interval()->set_seconds(10);
   (*proto.mutable_params())["train.lr"].set_double_value(3e-5);
   (*proto.mutable_params())["seed"].set_int_value(7);
   (*proto.mutable_params())["model.name"].set_string_value("bert-base-uncased");
@@ -62,8 +60,6 @@ TEST(ConvertWorker, AnAssignmentArrivesWhole) {
   const absl::StatusOr<Assignment> assignment = FromProto(WireAssignment());
   ASSERT_TRUE(assignment.ok()) << assignment.status();
   EXPECT_EQ(assignment->lease, Lease());
-  EXPECT_EQ(assignment->lease_ttl, absl::Seconds(60));
-  EXPECT_EQ(assignment->heartbeat_interval, absl::Seconds(10));
   EXPECT_EQ(assignment->params, (ParamMap{{"train.lr", 3e-5},
                                           {"seed", int64_t{7}},
                                           {"model.name", std::string("bert-base-uncased")}}));
@@ -193,29 +189,23 @@ TEST(ConvertWorker, DirectivesArriveInOrder) {
   proto.add_directives(static_cast<v1::Directive>(77));
   proto.add_directives(v1::DIRECTIVE_TIME_LIMIT);
   proto.mutable_next()->set_nanos(500'000'000);
-  proto.set_server_epoch(3);
   proto.set_register_again(true);
   const HeartbeatResult result = FromProto(proto);
   EXPECT_THAT(result.directives,
               ElementsAre(Directive::kContinue, Directive::kStopPruned, Directive::kLeaseLost,
                           Directive::kCancelled, Directive::kContinue, Directive::kTimeLimit));
   EXPECT_EQ(result.next, absl::Milliseconds(500));
-  EXPECT_EQ(result.server_epoch, 3);
   EXPECT_TRUE(result.register_again);
 }
 
 TEST(ConvertWorker, SmallAnswers) {
   v1::RegisterWorkerResponse registered;
   registered.set_session("s1");
-  registered.set_server_epoch(2);
   registered.mutable_heartbeat_interval()->set_seconds(10);
-  registered.mutable_lease_ttl()->set_seconds(60);
   registered.set_studies_version(5);
   const Registration registration = FromProto(registered);
   EXPECT_EQ(registration.session, "s1");
-  EXPECT_EQ(registration.server_epoch, 2);
   EXPECT_EQ(registration.heartbeat_interval, absl::Seconds(10));
-  EXPECT_EQ(registration.lease_ttl, absl::Seconds(60));
   EXPECT_EQ(registration.studies_version, 5);
 
   v1::ReportMeasurementsResponse reported;
