@@ -10,7 +10,6 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "common/study/study_file.h"
 #include "server/api/admin_api.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"

@@ -21,6 +21,7 @@
 #include "common/command_line/exit_status.h"
 #include "common/command_line/shell_word.h"
 #include "common/command_line/temporary_folder.h"
+#include "common/study/study_file.h"
 #include "server/coordinator.h"
 #include "server/health_log.h"
 #include "server/server_options.h"

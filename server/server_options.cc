@@ -10,6 +10,7 @@
 #include "common/command_line/bounds.h"
 #include "common/command_line/command_line.h"
 #include "common/interop/mlflow/mlflow_client.h"
+#include "common/study/study_overrides.h"
 
 namespace hpo {
 namespace {

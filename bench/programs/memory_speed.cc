@@ -9,6 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "common/base/status.h"
+#include "common/memory/families/classifier_shape.h"
 #include "common/memory/need/memory_replay.h"
 #include "common/memory/need/trial_trace.h"
 #include "common/memory/plan/fit_decision.h"

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "cli/render/advice.h"
 #include "cli/render/json.h"
-#include "cli/render/terminal.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/command_line/shell_word.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/memory/offline_model.h"
 #include "cli/session.h"
 #include "common/base/bytes.h"
 #include "common/device/gpu_probe.h"

@@ -16,6 +16,7 @@
 #include "cli/render/wording.h"
 #include "common/base/status.h"
 #include "common/command_line/shell_word.h"
+#include "common/study/outcome_text.h"
 #include "common/study/study_file.h"
 #include "nlohmann/json.hpp"
 

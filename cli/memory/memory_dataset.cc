@@ -11,7 +11,6 @@
 #include "cli/memory/dataset_diagnosis.h"
 #include "cli/memory/dataset_profile.h"
 #include "cli/memory/offline_card.h"
-#include "cli/memory/offline_model.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "common/base/status.h"

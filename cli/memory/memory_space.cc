@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "cli/memory/model_step.h"
 #include "cli/memory/offline_card.h"
-#include "cli/memory/offline_model.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "cli/render/wording.h"

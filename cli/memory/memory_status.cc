@@ -11,7 +11,6 @@
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "cli/render/terminal.h"
-#include "cli/render/wording.h"
 #include "common/base/status.h"
 #include "common/device/nvml.h"
 #include "nlohmann/json.hpp"

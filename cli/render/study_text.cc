@@ -9,6 +9,7 @@
 #include "cli/render/table.h"
 #include "cli/render/terminal.h"
 #include "cli/render/wording.h"
+#include "common/study/outcome_text.h"
 
 namespace hpo {
 namespace {

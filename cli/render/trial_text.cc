@@ -11,6 +11,7 @@
 #include "cli/render/terminal.h"
 #include "cli/render/trial_table.h"
 #include "cli/render/wording.h"
+#include "common/study/outcome_text.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

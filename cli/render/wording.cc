@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/render/terminal.h"
+#include "common/study/outcome_text.h"
 
 namespace hpo {
 namespace {

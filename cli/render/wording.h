@@ -8,7 +8,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/base/bytes.h"
-#include "common/study/outcome_text.h"
 #include "common/study/study_status.h"
 #include "common/study/trial.h"
 

@@ -11,7 +11,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "sampler/gp/acquisition_search.h"
-#include "sampler/gp/loss_scale.h"
 #include "sampler/gp/prior_trend.h"
 #include "sampler/gp/surrogate_cache.h"
 #include "sampler/gp/training_data.h"

@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "sampler/gp/prior_posteriors.h"
-#include "sampler/gp/quality_points.h"
+#include "sampler/gp/training_data.h"
 #include "sampler/sampler.h"
 
 namespace hpo {

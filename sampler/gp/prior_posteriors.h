@@ -9,7 +9,7 @@
 
 #include "sampler/gp/input_space.h"
 #include "sampler/gp/surrogate_cache.h"
-#include "sampler/prior_study.h"
+#include "sampler/sampler.h"
 
 namespace hpo {
 

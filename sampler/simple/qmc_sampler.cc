@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sampler/prior_study.h"
 #include "sampler/simple/random_sampler.h"
 #include "sampler/simple/sobol_sequence.h"
 #include "sampler/space/candidate_pool.h"

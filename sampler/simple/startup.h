@@ -7,7 +7,6 @@
 #include "absl/status/statusor.h"
 #include "common/study/study.h"
 #include "sampler/history.h"
-#include "sampler/prior_study.h"
 #include "sampler/sampler.h"
 
 namespace hpo {

@@ -5,7 +5,6 @@
 #include <limits>
 #include <variant>
 
-#include "common/base/status.h"
 #include "sampler/numeric/portable_math.h"
 
 namespace hpo {

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "common/base/random.h"
 #include "sampler/numeric/normal_kernel.h"
 #include "sampler/tpe/cell_kernels.h"
 #include "sampler/tpe/kernel_sums.h"

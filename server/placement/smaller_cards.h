@@ -11,7 +11,6 @@
 #include "common/protocol/worker_facts.h"
 #include "common/study/study.h"
 #include "common/study/trial.h"
-#include "sampler/sampler.h"
 #include "server/placement/placement.h"
 
 namespace hpo {

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "proto/convert/grpc_status.h"
 #include "server/rpc/rpc_macros.h"
 
 namespace hpo {

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
-#include "common/base/status.h"
 #include "proto/convert/grpc_status.h"
 #include "server/rpc/rpc_macros.h"
 

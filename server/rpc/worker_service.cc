@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "proto/convert/grpc_status.h"
 #include "proto/convert/trial_proto.h"
 #include "proto/convert/worker_proto.h"
 #include "server/rpc/convert_worker.h"

@@ -15,7 +15,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/read_file.h"
-#include "common/base/status.h"
 
 namespace hpo {
 namespace {

@@ -22,7 +22,6 @@
 #include "worker/agent/device/capacity.h"
 #include "worker/agent/device/device_profiles.h"
 #include "worker/agent/process/stop_signal.h"
-#include "worker/agent/session/backoff.h"
 #include "worker/agent/session/coordinator_client.h"
 #include "worker/agent/session/result_courier.h"
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "common/device/gpu_probe.h"
-#include "worker/agent/agent_loop.h"
 #include "worker/agent/process/stop_signal.h"
 
 namespace hpo {

@@ -9,7 +9,6 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/interop/optuna/optuna_database.h"
-#include "common/interop/optuna/optuna_distribution.h"
 
 namespace hpo {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "common/base/status.h"
 #include "common/memory/families/bert_backbone_trace.h"
 #include "common/memory/families/deberta_backbone_trace.h"
 #include "common/memory/families/decoder_backbone_trace.h"

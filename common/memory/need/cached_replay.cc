@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "common/memory/families/classifier_shape.h"
 #include "common/memory/need/drawn_batches.h"
 #include "common/memory/trace/trial_passes.h"
 

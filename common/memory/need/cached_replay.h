@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/memory/allocator/allocation_trace.h"
+#include "common/memory/families/classifier_shape.h"
 #include "common/memory/need/memory_estimate.h"
 #include "common/memory/need/stretch_player.h"
 #include "common/memory/need/trial_trace.h"

@@ -4,6 +4,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
+#include "common/memory/families/classifier_shape.h"
 #include "common/memory/need/trial_trace.h"
 #include "common/memory/trace/reduction_scratch.h"
 #include "common/memory/trace/step_tracer.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "common/memory/allocator/allocation_timeline.h"
-#include "common/memory/families/classifier_trace.h"
+#include "common/memory/families/classifier_shape.h"
 #include "common/memory/trace/kernel_traits.h"
 #include "common/memory/trace/trial_passes.h"
 

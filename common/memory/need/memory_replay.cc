@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/memory/allocator/allocation_timeline.h"
+#include "common/memory/families/classifier_shape.h"
 #include "common/memory/need/cached_replay.h"
 #include "common/memory/need/replay_table.h"
 #include "common/memory/need/trial_trace.h"

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "common/memory/families/classifier_shape.h"
 #include "common/memory/need/memory_estimate.h"
 #include "common/memory/trace/trial_passes.h"
 

@@ -10,7 +10,7 @@
 
 #include "common/base/bytes.h"
 #include "common/memory/allocator/allocation_trace.h"
-#include "common/memory/families/classifier_trace.h"
+#include "common/memory/families/classifier_shape.h"
 #include "common/memory/trace/kernel_traits.h"
 #include "common/memory/trace/trial_passes.h"
 

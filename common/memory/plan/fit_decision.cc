@@ -9,7 +9,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/status.h"
-#include "common/memory/need/memory_replay.h"
 #include "common/study/model_catalog.h"
 
 namespace hpo {

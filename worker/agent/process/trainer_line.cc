@@ -7,7 +7,6 @@
 
 #include "common/base/limits.h"
 #include "common/base/status.h"
-#include "common/memory/foreign/step_check.h"
 #include "common/study/outcome_text.h"
 #include "hpo/v1/worker.pb.h"
 #include "proto/convert/outcome_proto.h"

@@ -16,7 +16,6 @@
 #include "absl/strings/match.h"
 #include "common/base/read_file.h"
 #include "common/base/spawn.h"
-#include "common/base/status.h"
 #include "common/device/process_tree.h"
 #include "common/protocol/trainer_protocol.h"
 #include "spdlog/spdlog.h"

@@ -1,7 +1,6 @@
 #include "worker/agent/session/convert_worker.h"
 
 #include "common/base/limits.h"
-#include "common/base/status.h"
 #include "common/protocol/worker_exchange_fields.h"
 #include "common/study/outcome_text.h"
 #include "proto/convert/outcome_proto.h"
@@ -9,7 +8,6 @@
 #include "proto/convert/study_proto.h"
 #include "proto/convert/trial_proto.h"
 #include "proto/convert/worker_proto.h"
-#include "worker/agent/process/trainer_line.h"
 
 namespace hpo {
 

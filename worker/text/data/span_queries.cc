@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/status.h"
 #include "worker/text/tokenizers/parts/phrase_tokens.h"
 
 namespace hpo {

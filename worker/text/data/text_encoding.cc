@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/base/status.h"
 #include "worker/text/data/foreign_file.h"
 #include "worker/text/data/text_place.h"
 #include "worker/text/tokenizers/parts/utf8.h"

@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "common/base/json_reader.h"
-#include "common/base/status.h"
 #include "nlohmann/json.hpp"
 #include "worker/text/tokenizers/parts/byte_alphabet.h"
 #include "worker/text/tokenizers/parts/utf8.h"

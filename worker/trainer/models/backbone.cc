@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/status.h"
 #include "worker/trainer/models/adapters/frozen_parameters.h"
 #include "worker/trainer/models/autocast.h"
 #include "worker/trainer/models/bert_model.h"

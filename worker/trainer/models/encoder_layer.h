@@ -4,7 +4,6 @@
 #pragma once
 
 #include "common/models/activation.h"
-#include "common/models/model_modules.h"
 #include "common/models/model_spec.h"
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/layers.h"

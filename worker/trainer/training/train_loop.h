@@ -29,7 +29,6 @@
 #include "worker/trainer/checkpoints/trial_checkpoints.h"
 #include "worker/trainer/memory/growth_watch.h"
 #include "worker/trainer/memory/oom_guard.h"
-#include "worker/trainer/memory/recovery_policy.h"
 #include "worker/trainer/memory/replanner.h"
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/memory/thrash_guard.h"

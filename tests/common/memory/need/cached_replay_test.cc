@@ -4,6 +4,7 @@
 
 #include "common/base/status.h"
 #include "common/memory/allocator/allocator_settings.h"
+#include "common/memory/families/classifier_shape.h"
 #include "common/memory/need/memory_replay.h"
 #include "gtest/gtest.h"
 #include "tests/common/memory/tiny_input.h"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/memory/families/classifier_shape.h"
 #include "common/memory/need/replay_table.h"
 #include "common/memory/need/trial_trace.h"
 #include "common/models/model_parameters.h"

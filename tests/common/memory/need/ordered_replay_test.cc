@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/memory/families/classifier_shape.h"
 #include "common/memory/need/memory_replay.h"
 #include "common/memory/need/stretch_player.h"
 #include "common/memory/need/trial_trace.h"

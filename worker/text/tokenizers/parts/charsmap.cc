@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/status.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {

@@ -8,7 +8,6 @@
 #include <array>
 #include <cstdint>
 
-#include "common/memory/trace/optimizer_states.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {
