@@ -12,10 +12,14 @@ function(hpo_warnings target)
   endif()
 endfunction()
 
-# Several sources of a target are compiled as one (docs/adr/027). Not in a release build, nor in
-# clang's: they say where an include is missing.
-option(HPO_UNITY "Compile several sources as one" ON)
-if(HPO_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+# Several sources of a target are compiled as one (docs/adr/027). Not in a release build, unless it is
+# asked for, nor in clang's: they say where an include is missing.
+set(unity_default ON)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(unity_default OFF)
+endif()
+option(HPO_UNITY "Compile several sources as one" ${unity_default})
+if(HPO_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 endif()
