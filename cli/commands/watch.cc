@@ -75,6 +75,11 @@ void WatchDisplay::Remind(const std::string& line) {
   out_ << line << std::endl;
 }
 
+void WatchDisplay::Say(const std::string& line) {
+  absl::MutexLock lock(&mutex_);
+  PrintLine(line);
+}
+
 void WatchDisplay::Redraw(const std::string& line) {
   if (!terminal_.interactive) return;
   const int columns = terminal_.columns > 1 ? terminal_.columns - 1 : 0;

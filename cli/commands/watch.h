@@ -45,6 +45,9 @@ class WatchDisplay final : public WatchListener {
   // What is waited for while there are no news; on a terminal in place of the redrawn line.
   void Remind(const std::string& line) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // A line that is no news of the study.
+  void Say(const std::string& line) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Ends the redrawn line, so that what follows starts on its own.
   void Close() override ABSL_LOCKS_EXCLUDED(mutex_);
 
