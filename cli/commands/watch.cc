@@ -144,6 +144,7 @@ class StudyWatch {
   const StudyStatus& study() const { return study_; }
 
   bool IsOver() const {
+    if (options_.output != nullptr && !options_.output->good()) return true;
     const bool blocked = blocked_since_ && options_.until_blocked_for &&
                          absl::Now() - *blocked_since_ >= *options_.until_blocked_for;
     const bool ends = (options_.until_finished && study_.finished) || blocked;

@@ -100,6 +100,8 @@ struct WatchOptions {
   absl::Duration patience = absl::Seconds(60);
   // Ends the watch of a study that has been blocked (StudyStatus) for so long; nullopt: never.
   std::optional<absl::Duration> until_blocked_for = {};
+  // Ends the watch when nothing can be written to it any more; null: it goes on.
+  const std::ostream* output = nullptr;
 };
 
 // Watches until the study is finished or blocked (where asked), the server drains or is away for

@@ -134,6 +134,12 @@ class Output(Deployment):
         server = self.start("server", "bash", "-c", f"exec >&- 2>&-; exec {BIN / 'hpo-server'} --db hpo.db --listen "
                             "127.0.0.1:0 --address-file address --study toy.yaml")
         wait_until(lambda: (self.folder / "address").exists() and (self.folder / "address").read_text().strip(), "it answers")
+        for words in (["watch"], ["watch", "-o", "json"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                watch = subprocess.run([HPO, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=DEADLINE_S,
+                                       env=self.own_environment({"HPO_SERVER": (self.folder / "address").read_text().strip()}),
+                                       check=False)
+            self.assertEqual(watch.returncode, 1, watch.stderr)
         self.assertEqual(server.terminate(), 0)
         self.assertEqual(self.run_hpo("--db", "hpo.db", "study", "list").returncode, 0)
 
