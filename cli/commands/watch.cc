@@ -185,7 +185,7 @@ class StudyWatch {
     }
   }
 
-  // The front is read anew only where another trial has completed.
+  // The front is read again only where another trial has completed.
   absl::Status ReadStudy() {
     StudyStatus before = std::exchange(study_, {});
     absl::StatusOr<StudyStatus> now = client_.GetStudy(before.spec.name);

@@ -183,7 +183,7 @@ class RunningAttempt {
     kill_at_ = kill_at_ ? std::min(*kill_at_, at) : at;
   }
 
-  // A trainer that was told to stop and says so may take its time anew with each line.
+  // A trainer that was told to stop and says so gets its whole time again with each line.
   std::optional<absl::Duration> KillAt() const {
     if (!stopped_at_) return kill_at_;
     const absl::Duration longest = std::max(options_.stop_grace, options_.longest_stop_grace);
