@@ -20,6 +20,7 @@
 #include "common/base/write_file.h"
 #include "common/command_line/exit_status.h"
 #include "common/command_line/shell_word.h"
+#include "common/command_line/standard_streams.h"
 #include "common/command_line/temporary_folder.h"
 #include "server/coordinator.h"
 #include "server/health_log.h"
@@ -220,6 +221,7 @@ absl::Status EndWith(int64_t pid) {
 }  // namespace hpo
 
 int main(int argc, char** argv) {
+  hpo::OpenStandardStreams();
   hpo::KeepToFewHeaps();
   hpo::ServerOptions options;
   if (const auto over = hpo::ReadServerOptions(argc, argv, std::cout, std::cerr, options)) {

@@ -167,7 +167,7 @@ absl::Status Check(RawOptions raw, ServerOptions& options) {
         absl::StrCat("--name: expected one --study, got ", options.studies.size()));
   }
   if (!options.mlflow.empty()) HPO_RETURN_IF_ERROR(CheckMlflowUri(options.mlflow));
-  if (options.database.empty()) {
+  if (options.database.empty() && options.snapshot_of.empty()) {
     HPO_ASSIGN_OR_RETURN(options.database, DefaultDatabase());
   }
   return absl::OkStatus();

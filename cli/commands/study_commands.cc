@@ -221,7 +221,8 @@ absl::Status CreateStudy(Session& session, const StudyFileOptions& file) {
 }
 
 absl::StatusOr<StudyStatus> WatchStudy(Session& session, bool until_finished) {
-  const WatchOptions options{.study = session.study, .until_finished = until_finished};
+  const WatchOptions options{
+      .study = session.study, .until_finished = until_finished, .output = &session.out};
   if (session.json) {
     WatchLines lines(session.out);
     HPO_ASSIGN_OR_RETURN(StudyStatus study, Watch(session.client, options, lines));

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "common/command_line/wrapped_line.h"
 
 namespace hpo {
 
@@ -16,9 +17,6 @@ struct Terminal {
 // `COLUMNS` beats what the terminal says. There are no colours where NO_COLOR is set
 // (no-color.org), or where TERM is "dumb".
 Terminal DetectTerminal(int descriptor);
-
-// Columns that `text` (UTF-8) takes: 0 for combining marks, 2 for East Asian wide characters.
-int DisplayWidth(absl::string_view text);
 
 // `text` made safe to show: control characters and broken UTF-8 become '?', so that a name from
 // elsewhere can never steer the terminal.

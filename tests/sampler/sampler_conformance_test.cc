@@ -318,7 +318,7 @@ TEST_P(BadHistory, OfOneKindGivesAValidSuggestion) {
   }
 }
 
-// Each kind beside good trials, at one point and at many.
+// Each kind together with good trials, at one point and at many.
 TEST_P(BadHistory, BesideGoodTrialsGivesAValidSuggestion) {
   for (const auto& [name, end] : BadEnds()) {
     for (const bool same_point : {true, false}) {
@@ -361,7 +361,7 @@ TEST_P(SamplerConformance, NoHistoryGivesAValidSuggestion) {
   EXPECT_EQ(suggestion->history_sequence, 0);
 }
 
-// Losses that are no numbers stand beside those that are, and do not outshine them.
+// Losses that are no numbers are mixed with those that are, and do not outshine them.
 TEST_P(SamplerConformance, LossesThatAreNotFiniteAreTheWorst) {
   if (IsGrid()) GTEST_SKIP() << "a grid asks for no losses";
   SearchSpace space;

@@ -18,6 +18,7 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/base/user_folder.h"
+#include "common/command_line/standard_streams.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
 #include "spdlog/spdlog.h"
@@ -323,6 +324,7 @@ absl::StatusOr<AgentResult> RunChosen(const WorkerOptions& options,
 }
 
 int Main(int argc, const char* const* argv) {
+  OpenStandardStreams();
   const std::variant<WorkerOptions, int> read = ReadWorkerOptions(argc, argv, std::cout, std::cerr);
   if (const int* status = std::get_if<int>(&read)) return *status;
   const auto& options = std::get<WorkerOptions>(read);

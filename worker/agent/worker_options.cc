@@ -111,8 +111,7 @@ void DeclareDevice(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option("--gpu", options.gpu,
                  "card: its number in nvidia-smi, its UUID, or all (one worker for each card)")
       ->take_last();
-  app.add_option("--device", raw.device, "cpu, or cuda for card 0")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--device", raw.device, "cpu, or cuda for card 0")->check(OneOf({"cpu", "cuda"}));
   app.add_option("--memory-limit", raw.memory_limit,
                  "memory that a trial may use, e.g. 2GiB; needed with --device cpu");
   app.add_option("--workers", options.num_workers,
@@ -128,6 +127,7 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   DeclareDevice(app, options, raw);
   app.add_option("--server", options.server,
                  "HOST[:PORT] or unix:PATH; port 50051 where none is given")
+      ->check(ServerAddress())
       ->envname("HPO_SERVER")
       ->capture_default_str();
   app.add_option("--study", options.studies,
@@ -151,7 +151,7 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->check(AtLeast(1));
   app.add_option("--allocator", options.allocator,
                  "settings of torch's allocator on a card, as in PYTORCH_ALLOC_CONF, e.g. "
-                 "expandable_segments:True,max_split_size_mb:128,garbage_collection_threshold:0.8");
+                 "expandable_segments:True,max_split_size_mb:128");
   app.add_option("--state-dir", options.state_dir,
                  "folder for results that the server does not have yet, logs and trained models")
       ->capture_default_str();
@@ -283,7 +283,8 @@ std::variant<WorkerOptions, int> ReadWorkerOptions(int argc, const char* const* 
   options.server = "127.0.0.1:50051";
   options.models = DefaultModels();
   options.data = ".";
-  options.state_dir = UserFolder("XDG_STATE_HOME", ".local/state") + "/hpo/worker";
+  const std::string state = UserFolder("XDG_STATE_HOME", ".local/state");
+  if (!state.empty()) options.state_dir = state + "/hpo/worker";
   RawOptions raw;
   CLI::App app(kDescription, "hpo-worker");
   app.footer(kFooter);
@@ -293,6 +294,10 @@ std::variant<WorkerOptions, int> ReadWorkerOptions(int argc, const char* const* 
   }
   options.server = WithDefaultPort(options.server);
   absl::Status valid = Convert(raw, options);
+  if (valid.ok() && options.state_dir.empty()) {
+    valid = absl::InvalidArgumentError(
+        "--state-dir: expected a folder, as neither XDG_STATE_HOME nor HOME is set");
+  }
   if (valid.ok()) valid = InitLog(options.log_level, options.log_json);
   if (valid.ok()) return options;
   err << "hpo-worker: " << valid.message() << "\n";

@@ -61,8 +61,9 @@ RunExit ExitOf(int status) {
 
 // Python would keep what it prints until there is enough of it; TensorFlow and JAX would take the
 // whole card at once, so that what a trial needs could not be seen.
-std::map<std::string, std::string> ProgramEnvironment(const ParamMap& params) {
-  std::map<std::string, std::string> environment = ParamVariables(params);
+std::map<std::string, std::string> ProgramEnvironment(const TrainerJob& job) {
+  std::map<std::string, std::string> environment = ParamVariables(job.params);
+  environment.emplace("HPO_OUTPUT_DIR", job.output_dir);
   for (const auto& [name, value] :
        {std::pair{"PYTHONUNBUFFERED", "1"}, std::pair{"TF_FORCE_GPU_ALLOW_GROWTH", "true"},
         std::pair{"XLA_PYTHON_CLIENT_PREALLOCATE", "false"}}) {
@@ -113,7 +114,7 @@ class CommandRun {
     if (!configured.ok()) return CannotRun(configured);
     const FileTime before = WrittenAt(metrics_file_);
     absl::StatusOr<std::unique_ptr<ChildProcess>> child =
-        ChildProcess::Start(*command, ProgramEnvironment(job_.params));
+        ChildProcess::Start(*command, ProgramEnvironment(job_));
     if (!child.ok()) return CannotRun(child.status());
     Watch(**child);
     Send(reader_.Finish());
@@ -221,8 +222,7 @@ class CommandRun {
     const absl::StatusOr<Metrics> metrics = Result();
     const bool has_result = metrics.ok() && metrics->contains(job_.objective.metric);
     if (ended_well && has_result) {
-      return Completed{.metrics = *metrics,
-                       .model_path = options_.command.Has("output_dir") ? job_.output_dir : ""};
+      return Completed{.metrics = *metrics};
     }
     if (!reader_.oom_line().empty()) {
       return RanOut(reader_.is_host_oom() ? OomKind::kHost : OomKind::kConfiguration,

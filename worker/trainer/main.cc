@@ -218,7 +218,7 @@ void SpinBriefly(char** argv) {
 }
 
 // Large tensors come from the heap and stay with it, instead of being mapped and zeroed by the
-// kernel anew at every step.
+// kernel again at every step.
 void KeepLargeBlocks() {
   constexpr int kLargestBlock = 1 << 30;
   ::mallopt(M_MMAP_THRESHOLD, kLargestBlock);

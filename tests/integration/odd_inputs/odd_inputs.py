@@ -23,7 +23,7 @@ RESIZE = "resize_token_embeddings"
 
 @dataclasses.dataclass
 class Case:
-    """`said`: what the message holds where it is refused; empty where it trains. `warned`: what is said beside."""
+    """`said`: what the message holds where it is refused; empty where it trains. `warned`: what is said in addition."""
     name: str
     said: tuple = ()
     warned: str = ""
@@ -79,7 +79,7 @@ class Inputs:
         self.file("cp1252.jsonl", json_lines({**row, "text": row["text"] + " 5 €"} for row in rows()).encode("cp1252"),
                   "cp1252.jsonl:1:", "0x80", "Windows-1252", "iconv -f WINDOWS-1252")
         self.file("mixed.csv", (table(accents[:20]).encode() + table(accents[20:]).encode("latin-1")), "mixed.csv:23:",
-                  "mixes encodings", "write it anew in UTF-8")
+                  "mixes encodings", "write it again in UTF-8")
         self.file("one_bad_byte.csv", comma.encode() + b"caf\xe9,pos\n", warned="one_bad_byte.csv:42:4: byte 0xe9")
         self.file("one_nul.csv", comma.encode() + b"a\0b,pos\n", warned="one_nul.csv:42:2: a NUL")
         odd = '{"text": "good \\ud83d film", "label": "pos"}\n'
@@ -203,7 +203,7 @@ class Inputs:
 
     def model(self, name, *said, files=None, without=(), vocabulary=VOCABULARY, warned="",
               task="text-classification", **config):
-        """files: contents by name, beside those of every model."""
+        """files: contents by name, in addition to those of every model."""
         folder = self.models / name
         folder.mkdir(parents=True, exist_ok=True)
         made = {"config.json": json.dumps({key: value for key, value in {**CONFIG, **config}.items()

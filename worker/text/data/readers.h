@@ -21,7 +21,7 @@
 
 namespace hpo {
 
-// What rows say besides their text.
+// What rows say in addition to their text.
 struct RowTargets {
   enum class Kind { kLabels, kNumbers, kNothing };
   Kind kind = Kind::kLabels;

@@ -107,10 +107,10 @@ absl::Status OtherEncoding(string_view text, size_t first, int64_t bad, int64_t 
       absl::StrCat("expected text in UTF-8, got ", ShownByte(byte), " here, and ",
                    "characters that are not UTF-8 in ", bad, " of ", lines, " lines; ");
   if (byte == 0) {
-    absl::StrAppend(&message, "the file is binary, or damaged: write it anew as text in UTF-8");
+    absl::StrAppend(&message, "the file is binary, or damaged: write it again as text in UTF-8");
   } else if (HasLongCharacters(text)) {
     absl::StrAppend(&message, "other characters are UTF-8, so the file mixes encodings: ",
-                    "write it anew in UTF-8");
+                    "write it again in UTF-8");
   } else {
     const bool windows = std::any_of(text.begin(), text.end(), [](char c) {
       return static_cast<uint8_t>(c) >= 0x80 && static_cast<uint8_t>(c) < 0xA0;

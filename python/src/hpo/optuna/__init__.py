@@ -40,7 +40,7 @@ def _seed_of(given: Any) -> int:
 
 class HpoSampler(optuna.samplers.BaseSampler):
     """An optuna.samplers.BaseSampler that proposes by hpo's samplers (docs/sampler.md). Optuna's storage keeps
-    the trials and is all that a proposal depends on, beside the seed: studies can be resumed, run by several
+    the trials and is all that a proposal depends on, apart from the seed: studies can be resumed, run by several
     processes and threads, and have trials that other samplers proposed. Trials that run count as in flight."""
 
     @checked
