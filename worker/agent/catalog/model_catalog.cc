@@ -62,18 +62,36 @@ absl::StatusOr<std::string> AddTokenizer(const fs::path& folder, const std::stri
   return digest;
 }
 
-// Git LFS leaves a few lines of text in a large file's place until it is fetched, and a failed
-// download a page of HTML.
-//   FailedPrecondition  a file that a model is read from is such a text
-absl::Status CheckFetched(const fs::path& folder) {
-  constexpr size_t kStart = 64;
+bool IsRead(const std::string& name) {
+  return absl::EndsWith(name, ".safetensors") || absl::EndsWith(name, ".json") ||
+         absl::EndsWith(name, ".txt") || absl::EndsWith(name, ".model");
+}
+
+// Names a link to nowhere, as a copy of a part of Hugging Face's cache has; empty: there is none.
+std::string FindDanglingLink(const fs::path& folder) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    const bool is_read = absl::EndsWith(name, ".safetensors") || absl::EndsWith(name, ".json") ||
-                         absl::EndsWith(name, ".txt") || absl::EndsWith(name, ".model");
-    if (!is_read || !entry.is_regular_file(error)) continue;
-    std::string start(kStart, '\0');
+    const std::optional<std::string> target = DanglingLink(entry.path());
+    if (!target.has_value() || !IsRead(name)) continue;
+    return absl::StrCat(name, " is a link to ", *target,
+                        ", which does not exist; copy the model's files with cp -L");
+  }
+  return "";
+}
+
+// Git LFS leaves a few lines of text in a large file's place until it is fetched, and a failed
+// download a page of HTML.
+//   FailedPrecondition  a file that a model is read from is such a text, or a link to nowhere
+absl::Status CheckFetched(const fs::path& folder) {
+  if (const std::string link = FindDanglingLink(folder); !link.empty()) {
+    return absl::FailedPreconditionError(link);
+  }
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!IsRead(name) || !entry.is_regular_file(error)) continue;
+    std::string start(kForeignStart, '\0');
     std::ifstream file(entry.path(), std::ios::binary);
     file.read(start.data(), static_cast<std::streamsize>(start.size()));
     start.resize(static_cast<size_t>(file.gcount()));
@@ -131,6 +149,14 @@ std::string WithoutConfig(const fs::path& folder) {
     return absl::StrCat(folder.string(), " holds an adapter (adapter_config.json), not a whole ",
                         "model; merge it into its base model: peft's merge_and_unload(), then ",
                         "save_pretrained()");
+  }
+  if (const std::string link = FindDanglingLink(folder); !link.empty()) {
+    return absl::StrCat(folder.string(), ": ", link);
+  }
+  for (const fs::path& snapshot : SubFolders(folder / "snapshots")) {
+    if (!HasConfig(snapshot)) continue;
+    return absl::StrCat(folder.string(), " is a folder of Hugging Face's cache; the model is in ",
+                        snapshot.string(), ": link that folder into --models");
   }
   return absl::StrCat(folder.string(), " holds no ", kConfigFile);
 }

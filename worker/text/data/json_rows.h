@@ -60,7 +60,11 @@ absl::StatusOr<nlohmann::json> ParseJsonRow(const JsonRowText& row, const std::s
 // the value null.
 const nlohmann::json* FindField(const nlohmann::json& object, absl::string_view name);
 
-// "'sentence', 'label'": the names of an object's members, or "no fields".
+// "'sentence', 'label'": the names of an object's members, those of null marked, or "no fields".
 std::string FieldNames(const nlohmann::json& object);
+
+// The text of a row (field_names.h).
+//   InvalidArgument  there is none, or it is no string: says what came. Names no place.
+absl::StatusOr<std::string> RowText(const nlohmann::json& object);
 
 }  // namespace hpo

@@ -80,22 +80,24 @@ FoundTensor FindParameter(std::span<const SafetensorsFile> files, const std::str
 
 std::string ShapeText(at::IntArrayRef sizes) { return FormatShape({sizes.data(), sizes.size()}); }
 
-bool HoldsFloats(const TensorView& view) {
-  return view.type != TensorType::kInt64 && view.type != TensorType::kUint8;
-}
-
 absl::Status CheckView(at::IntArrayRef sizes, const FoundTensor& found) {
   const TensorView& view = *found.view;
-  if (HoldsFloats(view) && sizes == at::IntArrayRef(view.shape)) return absl::OkStatus();
+  if (IsFloat(view.type) && sizes == at::IntArrayRef(view.shape)) return absl::OkStatus();
+  if (!IsFloat(view.type)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        found.file->origin(), ": tensor '", found.name, "': expected numbers of F32, F16, BF16 or ",
+        "F64, found ", Name(view.type),
+        ", as quantized models have; take the weights of the model ", "that is not quantized"));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
-      found.file->origin(), ": tensor '", found.name, "': expected floats of shape ",
-      ShapeText(sizes), " by config.json, found ", Name(view.type), " ", FormatShape(view.shape),
+      found.file->origin(), ": tensor '", found.name, "': expected the shape ", ShapeText(sizes),
+      " by config.json, found ", Name(view.type), " ", FormatShape(view.shape),
       "; correct config.json, or take the weights that belong to it"));
 }
 
 // A head of another number of labels, or of another task.
 bool IsOtherHead(const std::string& parameter, at::IntArrayRef sizes, const FoundTensor& found) {
-  return found.view != nullptr && IsHead(parameter) && HoldsFloats(*found.view) &&
+  return found.view != nullptr && IsHead(parameter) && IsFloat(found.view->type) &&
          sizes != at::IntArrayRef(found.view->shape);
 }
 

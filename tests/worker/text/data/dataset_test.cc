@@ -207,7 +207,7 @@ TEST_F(LoadRegressionDataTest, WhatIsNoNumberIsNamed) {
     return std::string(Load(train, good, columns).status().message());
   };
   EXPECT_THAT(message(good + "{\"text\":\"t\",\"v\":\"1\"}\n", {"v"}),
-              HasSubstr("train.jsonl:2: v: expected a number, got \"1\""));
+              HasSubstr("train.jsonl:2: v: expected a number, got the string \"1\""));
   EXPECT_THAT(message("{\"text\":\"t\",\"v\":-1e39}\n", {"v"}),
               HasSubstr("train.jsonl:1: v: expected a number within float32, got -1e+39"));
   EXPECT_THAT(message(good, {"v", "v"}), HasSubstr("expected each label once, got 'v' twice"));

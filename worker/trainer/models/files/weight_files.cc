@@ -1,6 +1,8 @@
 #include "worker/trainer/models/files/weight_files.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -57,6 +59,29 @@ absl::Status CheckShard(const SafetensorsFile& file, const std::set<std::string>
   return absl::OkStatus();
 }
 
+// Torch's wrappers of a model put their names before those of its parameters.
+void RemoveWrappers(std::vector<SafetensorsFile>& files) {
+  constexpr absl::string_view kWrappers[] = {"module.", "_orig_mod."};
+  const auto all_begin_with = [&](absl::string_view prefix) {
+    return std::all_of(files.begin(), files.end(), [&](const SafetensorsFile& file) {
+      return std::all_of(file.tensors().begin(), file.tensors().end(), [&](const auto& tensor) {
+        return absl::StartsWith(tensor.first, prefix);
+      });
+    });
+  };
+  const bool empty = std::all_of(files.begin(), files.end(), [](const SafetensorsFile& file) {
+    return file.tensors().empty();
+  });
+  for (size_t wrapper = 0; !empty && wrapper < std::size(kWrappers);) {
+    if (all_begin_with(kWrappers[wrapper])) {
+      for (SafetensorsFile& file : files) file.RemovePrefix(kWrappers[wrapper]);
+      wrapper = 0;
+    } else {
+      ++wrapper;
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<SafetensorsFile>> OpenWeights(const std::string& folder) {
@@ -66,6 +91,7 @@ absl::StatusOr<std::vector<SafetensorsFile>> OpenWeights(const std::string& fold
   if (std::filesystem::exists(single) || !std::filesystem::exists(index)) {
     HPO_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(single));
     files.push_back(std::move(file));
+    RemoveWrappers(files);
     return files;
   }
   HPO_ASSIGN_OR_RETURN(const Shards shards, ReadIndex(index));
@@ -75,6 +101,7 @@ absl::StatusOr<std::vector<SafetensorsFile>> OpenWeights(const std::string& fold
     HPO_RETURN_IF_ERROR(CheckShard(file, tensors, index));
     files.push_back(std::move(file));
   }
+  RemoveWrappers(files);
   return files;
 }
 

@@ -77,7 +77,7 @@ std::vector<Corruption> Corruptions() {
       {"tensor not an object", FileWith(R"({"a":1})", 0), "tensor 'a': expected an object"},
       {"no dtype", FileWith(R"({"a":{"shape":[2],"data_offsets":[0,8]}})", 8), "got none"},
       {"unknown dtype",
-       FileWith(R"({"a":{"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]}})", 8), "F8_E4M3"},
+       FileWith(R"({"a":{"dtype":"F6_E3M2","shape":[8],"data_offsets":[0,8]}})", 8), "F6_E3M2"},
       {"no shape", FileWith(R"({"a":{"dtype":"F32","data_offsets":[0,8]}})", 8), "'shape'"},
       {"negative dimension",
        FileWith(R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", 8),
