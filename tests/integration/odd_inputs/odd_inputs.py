@@ -319,7 +319,7 @@ class Inputs:
         self.model("bfloat16", files=weights(dtype="BF16"))
         self.model("float64", files=weights(dtype="F64"))
         self.model("float8", "model.safetensors", "F8_E4M3", "not quantized", files=weights(dtype="F8_E4M3"))
-        for prefix in ("module.", "_orig_mod."):
+        for prefix in ("module.", "_orig_mod.", "model."):
             wrapped = {prefix + name: tensor for name, tensor in body.items()}
             self.model("wrapped" + prefix.strip("._"), files={"model.safetensors": self.safetensors(wrapped)})
         self.model("threelabels", files=weights(head("classifier", 3)), warned="classifier.weight [3, 8]",
@@ -359,6 +359,11 @@ class Inputs:
                    files={"model.safetensors": b"<!DOCTYPE html>\n<html>" + b" " * 64})
         self.model("truncated", "truncated/model.safetensors", "bytes", "download the file again",
                    files={"model.safetensors": self.safetensors(whole)[:-64]})
+        self.model("torchsave", "model.safetensors is a file of torch.save", "save_pretrained()",
+                   files={"model.safetensors": b"PK\x03\x04" + bytes(64)})
+        self.model("othernames", "word_embeddings.weight' of shape", "is missing", "'gpt_neox.embeddings",
+                   files={"model.safetensors": self.safetensors({name.replace("bert.", "gpt_neox."): tensor
+                                                                 for name, tensor in whole.items()})})
         self.model("noconfig", "holds no config.json", without=("config.json",))
         self.model("adapter", "adapter_config.json", "merge", without=("config.json", *no_weights),
                    files={"adapter_config.json": b"{}"})

@@ -67,6 +67,24 @@ bool IsRead(const std::string& name) {
          absl::EndsWith(name, ".txt") || absl::EndsWith(name, ".model");
 }
 
+// Their length, in which any bytes may stand, and the JSON of their header.
+bool IsSafetensors(const std::string& start) {
+  constexpr size_t kLength = 8;
+  return start.size() > kLength && start[kLength] == '{' && start.substr(4, 4) == std::string(4, 0);
+}
+
+// What a file is, with the cure for a file of data replaced by that for one of a model.
+std::string OfAModel(const std::string& what) {
+  const bool fetched = absl::StrContains(what, "git lfs") || absl::StrContains(what, "download");
+  const bool of_torch = absl::StartsWith(what, "a ZIP") || absl::StartsWith(what, "a pickle");
+  if (fetched) return what;
+  if (of_torch) {
+    return "a file of torch.save by another name; load it by torch.load, and save the model by "
+           "save_pretrained(), which writes model.safetensors";
+  }
+  return absl::StrCat(what.substr(0, what.find(';')), ", not a file of a model; download it again");
+}
+
 // Names a link to nowhere, as a copy of a part of Hugging Face's cache has; empty: there is none.
 std::string FindDanglingLink(const fs::path& folder) {
   std::error_code error;
@@ -95,8 +113,9 @@ absl::Status CheckFetched(const fs::path& folder) {
     std::ifstream file(entry.path(), std::ios::binary);
     file.read(start.data(), static_cast<std::streamsize>(start.size()));
     start.resize(static_cast<size_t>(file.gcount()));
+    if (IsSafetensors(start)) continue;
     if (const std::optional<std::string> what = ForeignFile(start); what.has_value()) {
-      return absl::FailedPreconditionError(absl::StrCat(name, " is ", *what));
+      return absl::FailedPreconditionError(absl::StrCat(name, " is ", OfAModel(*what)));
     }
   }
   return absl::OkStatus();

@@ -16,6 +16,7 @@
 #include "nlohmann/json.hpp"
 #include "worker/text/data/data_file_builder.h"
 #include "worker/text/data/field_names.h"
+#include "worker/text/data/readers.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {
@@ -113,7 +114,7 @@ bool IsComment(string_view row) {
 }
 
 // The cause where a row begins with something else than JSON; empty: it begins as JSON does.
-std::string CauseOfBeginning(const JsonRowText& row) {
+std::string CauseOfBeginning(const JsonRowText& row, const std::string& origin) {
   if (IsComment(row.text)) return "a comment, which JSON does not have; remove it";
   const bool begins = absl::StartsWith(row.text, "{") || absl::StartsWith(row.text, "[");
   if (begins) return "";
@@ -121,8 +122,10 @@ std::string CauseOfBeginning(const JsonRowText& row) {
   const bool header = line.find_first_of(",;\t|") != string_view::npos &&
                       line.find_first_of("{}[]()<>") == string_view::npos;
   if (row.begin.line == 1 && header) {
-    return absl::StrCat(Quoted(line), ", which looks like the header row of CSV; rename the file ",
-                        "so that it ends in .csv");
+    const bool is_csv = DataFormatOf(origin).value_or(DataFormat::kJson) == DataFormat::kCsv;
+    return absl::StrCat(Quoted(line), ", which looks like the header row of CSV; ",
+                        is_csv ? "this task takes JSON: write the rows as JSON lines"
+                               : "rename the file so that it ends in .csv");
   }
   if (absl::StartsWith(row.text, "\"") || absl::StartsWith(row.text, ",")) return "";
   return absl::StrCat(Quoted(line), "; write each row as {\"text\": ..., \"label\": ...}");
@@ -156,8 +159,8 @@ std::string CauseInside(string_view at, string_view before) {
 }
 
 // What is wrong at `byte` of a text that is not JSON, and what to do.
-std::string CauseOf(const JsonRowText& row, size_t byte) {
-  if (std::string cause = CauseOfBeginning(row); !cause.empty()) return cause;
+std::string CauseOf(const JsonRowText& row, size_t byte, const std::string& origin) {
+  if (std::string cause = CauseOfBeginning(row, origin); !cause.empty()) return cause;
   const string_view at = row.text.substr(byte);
   const string_view before = absl::StripTrailingAsciiWhitespace(row.text.substr(0, byte));
   if (at.empty()) return "the text ends inside the object; write the whole object in one line";
@@ -207,11 +210,12 @@ size_t BreakOf(string_view text, size_t bytes_read) {
 }
 
 absl::Status BrokenJson(const JsonRowText& row, size_t bytes_read, const std::string& origin) {
-  const size_t at = CauseOfBeginning(row).empty() ? BreakOf(row.text, bytes_read) : 0;
+  const size_t at = CauseOfBeginning(row, origin).empty() ? BreakOf(row.text, bytes_read) : 0;
   size_t shown = at - std::min(at, kShownBefore);
   if (shown < row.text.size()) shown = CharacterBegin(row.text, shown);
   const string_view before = row.text.substr(shown, at - shown);
-  std::string message = absl::StrCat("expected a JSON object, got broken JSON: ", CauseOf(row, at));
+  std::string message =
+      absl::StrCat("expected a JSON object, got broken JSON: ", CauseOf(row, at, origin));
   if (!before.empty()) absl::StrAppend(&message, " (after: ", before, ")");
   return DataError(origin, PlaceOf(row.text, at, row.begin), message);
 }

@@ -67,7 +67,7 @@ std::optional<Utf16> FindUtf16(string_view content) {
   const size_t few = std::max<size_t>(2, sample.size() / 100);
   const auto is_text = [&](const Units& units, const Units& other) {
     return units.text && units.ascii >= few && units.ascii >= 3 * other.ascii &&
-           10 * units.doubled <= 3 * sample.size();  // of half as many
+           40 * units.doubled <= 13 * sample.size();  // 65 % of half as many
   };
   if (is_text(little, big)) return Utf16::kLittleEndian;
   if (is_text(big, little)) return Utf16::kBigEndian;

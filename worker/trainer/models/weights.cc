@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/base/limits.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "worker/trainer/models/files/safetensors_writer.h"
@@ -76,6 +77,13 @@ FoundTensor FindParameter(std::span<const SafetensorsFile> files, const std::str
     }
   }
   return {};
+}
+
+// " (the first one that is there: 'x')".
+std::string FirstTensorOf(const SafetensorsFile& file) {
+  if (file.tensors().empty()) return " (the file has no tensors)";
+  return absl::StrCat(" (the first one that is there: ", Quoted(file.tensors().begin()->first),
+                      ")");
 }
 
 std::string ShapeText(at::IntArrayRef sizes) { return FormatShape({sizes.data(), sizes.size()}); }
@@ -233,10 +241,10 @@ absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
     } else if (MayBeMissing(name)) {
       report.missing.push_back(name);
     } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat(files.front().origin(), files.size() > 1 ? " and other shards" : "",
-                       ": tensor '", name, "' of shape ", ShapeText(sizes),
-                       " is missing; correct config.json, or take the weights that belong to it"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          files.front().origin(), files.size() > 1 ? " and other shards" : "", ": tensor '", name,
+          "' of shape ", ShapeText(sizes), " is missing", FirstTensorOf(files.front()),
+          "; correct config.json, or take the weights that belong to it"));
     }
     return absl::OkStatus();
   };

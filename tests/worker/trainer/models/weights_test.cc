@@ -209,7 +209,8 @@ TEST_F(LoadParametersTest, IntegersAreNoWeights) {
   entry.type = TensorType::kInt64;
   entry.bytes = std::string(24, '\1');
   const auto model = TinyModel();
-  EXPECT_THAT(std::string(Load(*model).status().message()), HasSubstr("expected numbers of F32, F16, BF16 or F64, found I64"));
+  EXPECT_THAT(std::string(Load(*model).status().message()),
+              HasSubstr("expected numbers of F32, F16, BF16 or F64, found I64"));
 }
 
 TEST(InitializeParameters, FollowsTheRulesByName) {

@@ -75,8 +75,10 @@ absl::StatusOr<Json> ParseHeader(absl::string_view text, absl::string_view origi
     }
     if (!header.is_object()) return Corrupt(origin, "header: expected a JSON object");
     return header;
-  } catch (const Json::exception& error) {
-    return Corrupt(origin, absl::StrCat("header: not JSON: ", error.what()));
+  } catch (const Json::parse_error& error) {
+    return Corrupt(origin, absl::StrCat("header: not JSON from its byte ", error.byte));
+  } catch (const Json::exception&) {
+    return Corrupt(origin, "header: not JSON: a number out of range");
   }
 }
 

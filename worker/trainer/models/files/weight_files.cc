@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/json_reader.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
@@ -16,6 +17,8 @@
 
 namespace hpo {
 namespace {
+
+constexpr absl::string_view kLightning = "model.";
 
 // Tensor names by the shard that holds them.
 using Shards = std::map<std::string, std::set<std::string>>;
@@ -59,9 +62,18 @@ absl::Status CheckShard(const SafetensorsFile& file, const std::set<std::string>
   return absl::OkStatus();
 }
 
-// Torch's wrappers of a model put their names before those of its parameters.
+// Lightning's name of a model stands before the one of the model's body; Llama's own is the same.
+bool IsOfLightning(absl::string_view name) {
+  constexpr absl::string_view kBodies[] = {"bert.",    "roberta.",     "deberta.", "distilbert.",
+                                           "electra.", "transformer.", "model."};
+  return absl::ConsumePrefix(&name, kLightning) &&
+         std::any_of(std::begin(kBodies), std::end(kBodies),
+                     [&](absl::string_view body) { return absl::StartsWith(name, body); });
+}
+
+// Torch's wrappers of a model, and Lightning's, put their names before those of its parameters.
 void RemoveWrappers(std::vector<SafetensorsFile>& files) {
-  constexpr absl::string_view kWrappers[] = {"module.", "_orig_mod."};
+  constexpr absl::string_view kWrappers[] = {"module.", "_orig_mod.", kLightning};
   const auto all_begin_with = [&](absl::string_view prefix) {
     return std::all_of(files.begin(), files.end(), [&](const SafetensorsFile& file) {
       return std::all_of(file.tensors().begin(), file.tensors().end(), [&](const auto& tensor) {
@@ -72,8 +84,14 @@ void RemoveWrappers(std::vector<SafetensorsFile>& files) {
   const bool empty = std::all_of(files.begin(), files.end(), [](const SafetensorsFile& file) {
     return file.tensors().empty();
   });
+  const auto is_wrapper = [&](absl::string_view prefix) {
+    return all_begin_with(prefix) &&
+           (prefix != kLightning ||
+            std::any_of(files.front().tensors().begin(), files.front().tensors().end(),
+                        [](const auto& tensor) { return IsOfLightning(tensor.first); }));
+  };
   for (size_t wrapper = 0; !empty && wrapper < std::size(kWrappers);) {
-    if (all_begin_with(kWrappers[wrapper])) {
+    if (is_wrapper(kWrappers[wrapper])) {
       for (SafetensorsFile& file : files) file.RemovePrefix(kWrappers[wrapper]);
       wrapper = 0;
     } else {

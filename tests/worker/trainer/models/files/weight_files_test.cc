@@ -82,6 +82,10 @@ TEST_F(WeightFilesTest, TheNamesOfTorchsWrappersAreLeftOut) {
     EXPECT_NE((*files)[0].Find("v"), nullptr) << prefix;
     EXPECT_NE((*files)[0].Find("module.w"), nullptr) << prefix;
   }
+  Write("model.safetensors", {"model.bert.v", "model.classifier.w"});
+  EXPECT_NE((*OpenWeights(folder_.string()))[0].Find("bert.v"), nullptr);
+  Write("model.safetensors", {"model.layers.0.v", "model.norm.w"});
+  EXPECT_NE((*OpenWeights(folder_.string()))[0].Find("model.norm.w"), nullptr);
   Write("model.safetensors", {"module.v", "w"});
   EXPECT_NE((*OpenWeights(folder_.string()))[0].Find("module.v"), nullptr);
 }
