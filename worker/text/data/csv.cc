@@ -192,7 +192,11 @@ void SkipSeparatorLine(absl::string_view& content) {
 
 std::vector<std::string> SplitLabels(const std::string& field) {
   if (field.empty()) return {};
-  return absl::StrSplit(field, '|');
+  std::vector<std::string> labels;
+  for (const absl::string_view label : absl::StrSplit(field, '|')) {
+    labels.emplace_back(absl::StripAsciiWhitespace(label));
+  }
+  return labels;
 }
 
 absl::StatusOr<std::vector<double>> NumbersOf(const CsvRecord& record, const Columns& columns,
@@ -256,7 +260,11 @@ absl::Status CheckCount(const CsvRecord& record, const CsvRecord& header, char s
 // What is no row, although it has the form of one.
 absl::Status CheckIsRow(const CsvRecord& record, const CsvRecord& header,
                         const std::string& origin) {
-  if (record.fields == header.fields) {
+  if (header.fields.size() < 2) return absl::OkStatus();  // a text may be anything
+  const bool again = std::equal(
+      record.fields.begin(), record.fields.end(), header.fields.begin(),
+      [](const std::string& a, const std::string& b) { return StripSpaces(a) == StripSpaces(b); });
+  if (again) {
     return DataError(origin, record.line,
                      absl::StrCat("expected a row, got the header row of line ", header.line,
                                   " again, as where files were put together; remove it"));
@@ -306,6 +314,7 @@ absl::StatusOr<bool> CsvScanner::Next(CsvRecord& record) {
 }
 
 absl::StatusOr<CsvScanner::FieldEnd> CsvScanner::ReadField(std::string& field, size_t number) {
+  const int64_t first_line = place_.line;
   if (absl::StartsWith(rest_, "\"")) {
     HPO_RETURN_IF_ERROR(ReadQuoted(field, number));
   } else {
@@ -316,10 +325,14 @@ absl::StatusOr<CsvScanner::FieldEnd> CsvScanner::ReadField(std::string& field, s
     return FieldEnd::kSeparator;
   }
   if (rest_.empty() || SkipLineEnd()) return FieldEnd::kRecord;
-  return DataError(origin_, place_,
-                   absl::StrCat("field ", number, ": expected ", SeparatorName(separator_),
-                                " or the end of the line after the closing quote, got '",
-                                rest_.substr(0, CharacterSize(rest_)), "'; ", kQuoteTwice));
+  return DataError(
+      origin_, place_,
+      absl::StrCat("field ", number, ": expected ", SeparatorName(separator_),
+                   " or the end of the line after the closing quote",
+                   place_.line > first_line
+                       ? absl::StrCat(" of the field that begins in line ", first_line)
+                       : "",
+                   ", got '", rest_.substr(0, CharacterSize(rest_)), "'; ", kQuoteTwice));
 }
 
 absl::Status CsvScanner::ReadQuoted(std::string& field, size_t number) {

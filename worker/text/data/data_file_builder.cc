@@ -17,6 +17,12 @@ absl::Status CheckLabels(const std::vector<std::string>& labels, absl::string_vi
     if (labels[i].empty()) {
       return DataError(origin, line, "labels: expected a label, got an empty string");
     }
+    if (static_cast<int64_t>(labels[i].size()) > kTextLimit.most) {
+      return DataError(origin, line,
+                       absl::StrCat("label: expected at most ", kTextLimit.most, " bytes, got ",
+                                    labels[i].size(), ": ", Quoted(labels[i]),
+                                    "; are text and label exchanged?"));
+    }
     if (std::find(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(i), labels[i]) !=
         labels.begin() + static_cast<std::ptrdiff_t>(i)) {
       return DataError(

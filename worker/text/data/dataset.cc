@@ -45,7 +45,13 @@ std::string Listed(const std::vector<std::string>& labels) {
 // no classes, or texts. Empty: nothing.
 std::string HintOn(const std::string& label, const std::vector<std::string>& labels) {
   constexpr size_t kManyLabels = 20;
+  double number = 0.0;
+  const bool is_number = absl::SimpleAtod(label, &number);
   for (const std::string& known : labels) {
+    double known_number = 0.0;
+    if (is_number && absl::SimpleAtod(known, &known_number) && known_number == number) {
+      return absl::StrCat("; it is the number ", Quoted(known), " in another form");
+    }
     if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(known),
                                 absl::StripAsciiWhitespace(label))) {
       continue;
@@ -55,7 +61,6 @@ std::string HintOn(const std::string& label, const std::vector<std::string>& lab
   if (label.size() > kMaxLabel && absl::StrContains(label, ' ')) {
     return "; the columns of text and label are perhaps exchanged";
   }
-  double number = 0.0;
   const bool numbers = labels.size() >= kManyLabels &&
                        std::all_of(labels.begin(), labels.end(), [&](const std::string& known) {
                          return absl::SimpleAtod(known, &number);
@@ -238,6 +243,10 @@ absl::StatusOr<TaskData> LoadTaskData(const std::string& train_path,
   const int64_t last_line = train.rows.back().line;
   TaskData data;
   HPO_ASSIGN_OR_RETURN(data.train, WithIndices(std::move(train), names, index, labels_from));
+  if (names.empty()) {
+    return DataError(train_path, last_line,
+                     "labels: expected a label in one of the rows, got none up to this last one");
+  }
   if (names.size() < 2 && !data.train.multi_label) {
     return DataError(train_path, last_line,
                      absl::StrCat("expected at least two labels, got '", Listed(names),

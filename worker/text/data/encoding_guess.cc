@@ -154,13 +154,15 @@ std::vector<EncodingGuess> GuessPairs(string_view text) {
 
 struct Script {
   EncodingGuess guess;
-  string_view commonest;   // the letters that come most often, as bytes
-  string_view never = {};  // bytes that are common in another script, and not in this one
+  string_view commonest;      // the letters that come most often, as bytes
+  string_view capitals = {};  // of the commonest encoding alone: texts without small letters
+  string_view never = {};     // bytes that are common in another script, and not in this one
 };
 
 constexpr Script kScripts[] = {
     {{"Windows-1251 (Cyrillic)", "WINDOWS-1251"},
-     "\xEE\xE5\xE0\xE8\xED\xF2\xF1\xF0\xE2\xEB\xEA\xEC\xB3"},
+     "\xEE\xE5\xE0\xE8\xED\xF2\xF1\xF0\xE2\xEB\xEA\xEC\xB3",
+     "\xCE\xC5\xC0\xC8\xCD\xD2\xD1\xD0\xC2\xCB\xCA\xCC"},
     {{"KOI8-R (Cyrillic)", "KOI8-R"}, "\xCF\xC5\xC1\xC9\xCE\xD4\xD3\xD2\xD7\xCC\xCB\xCD"},
     {{"ISO-8859-5 (Cyrillic)", "ISO-8859-5"}, "\xDE\xD5\xD0\xD8\xDD\xE2\xE1\xE0\xD2\xDB\xDA\xDC"},
     {{"CP866 (Cyrillic)", "CP866"}, "\xAE\xA5\xA0\xA8\xAD\xE2\xE1\xE0\xA2\xAB\xAA\xAC"},
@@ -168,12 +170,15 @@ constexpr Script kScripts[] = {
      "\xE1\xEF\xE9\xE5\xF4\xF3\xED\xE7\xF5\xF1\xF0\xEA\xF2"},
     {{"Windows-1255 (Hebrew)", "WINDOWS-1255"},
      "\xE9\xE5\xE4\xEC\xE0\xF8\xFA\xE1\xF9\xEE\xF0\xED",
+     {},
      "\xB3\xBF\xBA\xFF\xFC\xFB\xD0\xD1\xD2\xD3\xD4\xD5\xD6\xD7\xD8"},
     {{"Windows-1256 (Arabic)", "WINDOWS-1256"},
      "\xC7\xE1\xED\xE3\xE4\xE6\xD1\xCA\xC8\xE5\xC9\xCF",
+     {},
      "\xE7\xE8\xE9\xEA\xEB"},
     {{"ISO-8859-6 (Arabic)", "ISO-8859-6"},
      "\xC7\xE4\xEA\xE5\xE6\xE8\xD1\xCA\xC8\xE7\xC9\xCF",
+     {},
      "\xED\xEC\xEE\xEF\xDD\xDE\xDF"},
     {{"TIS-620 (Thai)", "CP874"},
      "\xD2\xB9\xC3\xCD\xA1\xE0\xA7\xC1\xC2\xC5\xC7\xB4\xB7\xB5\xCA\xE8\xE9\xD1\xD5\xD4"},
@@ -190,13 +195,14 @@ size_t Sum(const Counts& counts, string_view bytes) {
 std::vector<EncodingGuess> GuessScript(const Counts& counts, size_t total) {
   constexpr double kLeast = 0.5;    // share of the commonest letters; 0.6 to 0.8 in most texts
   constexpr double kAsGood = 0.08;  // difference that says nothing
-  constexpr double kFew = 0.02;     // share of foreign bytes that says nothing
+  constexpr double kCapital = 0.95;
+  constexpr double kFew = 0.02;  // share of foreign bytes that says nothing
   std::vector<std::pair<double, EncodingGuess>> found;
   const auto share_of = [&](string_view bytes) {
     return static_cast<double>(Sum(counts, bytes)) / static_cast<double>(total);
   };
   for (const Script& script : kScripts) {
-    const double share = share_of(script.commonest);
+    const double share = share_of(script.commonest) + kCapital * share_of(script.capitals);
     if (share >= kLeast && share_of(script.never) <= kFew) found.emplace_back(share, script.guess);
   }
   std::stable_sort(found.begin(), found.end(),

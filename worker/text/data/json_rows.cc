@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/json_reader.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
@@ -240,11 +241,16 @@ void JsonRowSplitter::Take(size_t size) {
 }
 
 void JsonRowSplitter::TakeSpace() {
-  size_t size = 0;
-  while (size < rest_.size() && absl::ascii_isspace(static_cast<unsigned char>(rest_[size]))) {
-    ++size;
+  // A byte order mark where files were put together; the separator of JSON text sequences.
+  constexpr string_view kOtherSpaces[] = {"\uFEFF", "\x1E"};
+  string_view after = rest_;
+  size_t size = after.size() + 1;
+  while (after.size() < size) {
+    size = after.size();
+    after = absl::StripLeadingAsciiWhitespace(after);
+    for (const string_view space : kOtherSpaces) absl::ConsumePrefix(&after, space);
   }
-  Take(size);
+  Take(rest_.size() - after.size());
 }
 
 absl::Status JsonRowSplitter::Unexpected(string_view expected) const {

@@ -23,7 +23,8 @@ class JsonRowSplitter {
  public:
   JsonRowSplitter(absl::string_view content, const std::string& origin);
 
-  // Reads the next row into `row`; false at the end. Empty lines are skipped.
+  // Reads the next row into `row`; false at the end. Empty lines are skipped, and byte order marks
+  // between rows.
   //   InvalidArgument  an array without commas between its rows, without its end, or with something
   //                    after it; an object over several lines that does not end; a row above
   //                    kMaxRecordBytes (readers.h). Names line and column.

@@ -156,6 +156,15 @@ TEST(GuessEncodings, KnowsTheScriptsOfTheWorld) {
   }
 }
 
+TEST(GuessEncodings, TextsOfCapitalsAloneCouldBeSmallLettersOfAnother) {
+  const std::vector<EncodingGuess> guesses = GuessEncodings(
+      "\xCE\xD2\xCB\xC8\xD7\xCD\xCE\n\xCF\xCB\xCE\xD5\xCE\n\xD5\xCE\xD0\xCE\xD8\xC8\xC9 "
+      "\xD4\xC8\xCB\xDC\xCC\n");
+  ASSERT_EQ(guesses.size(), 2u);
+  EXPECT_EQ(guesses[0].iconv, "KOI8-R");
+  EXPECT_EQ(guesses[1].iconv, "WINDOWS-1251");
+}
+
 TEST(GuessEncodings, SaysNothingWithoutEvidence) {
   for (const char* const text : {"\xC4\xE3", "\xFF\xFE\xFF\xFF\xFE\xFF\xFF\xFF\xFE", "a\x81"}) {
     EXPECT_THAT(GuessEncodings(text), IsEmpty());

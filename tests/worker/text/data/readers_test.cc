@@ -270,6 +270,17 @@ TEST(JsonLines, WhatIsNoJsonIsNamed) {
       });
 }
 
+TEST(JsonLines, MayHaveMarksBetweenThem) {
+  const std::string rows[] = {"{\"text\":\"a\",\"label\":\"x\"}\n",
+                              "{\"text\":\"b\",\"label\":\"y\"}\n"};
+  for (const std::string& between :
+       {std::string("\uFEFF"), std::string("\x1E"), std::string("\n \uFEFF\n")}) {
+    const auto file = ParseJsonLines(between + rows[0] + between + rows[1], "f");
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(file->rows.size(), 2u);
+  }
+}
+
 TEST(JsonLines, MayEndInCarriageReturns) {
   const auto file =
       ParseJsonLines("{\"text\":\"a\",\"label\":\"x\"}\r{\"text\":\"b\",\"label\":\"y\"}\r", "f");
@@ -309,6 +320,8 @@ TEST(Csv, WhatIsNoRowIsNamed) {
   ExpectRefused(ParseCsv,
                 {
                     {"text,label\na,x\ntext,label\nb,y\n",
+                     "data/file:3: expected a row, got the header row of line 1 again"},
+                    {"text,label\na,x\n\uFEFFtext,label\nb,y\n",
                      "data/file:3: expected a row, got the header row of line 1 again"},
                     {"| text | label |\n|---|:--|\n| a | x |\n",
                      "data/file:2: expected a row, got the line below"},
@@ -416,7 +429,7 @@ TEST(Csv, QuotedFieldsHoldCommasQuotesAndLines) {
 }
 
 TEST(Csv, SeveralLabelsAreSeparatedByBars) {
-  const auto file = ParseCsv("text,pair,labels\na,b,x|y\nc,,\n", "f");
+  const auto file = ParseCsv("text,pair,labels\na,b, x | y\nc,,\n", "f");
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE(file->multi_label);
   EXPECT_TRUE(file->pairs);
@@ -454,9 +467,13 @@ TEST(Csv, ErrorsNameFileLineAndField) {
           {header + "\"a\"b,x\n", "data/file:2:4: field 1: expected ',' or the end of the line"},
           {header + "a,x\n\"b\n\n,x\n", "data/file:3:1: field 1: expected a closing quote"},
           {header + "a\rb,x\n", "data/file:2: expected 2 fields as in the header row"},
-          {header + "\"a\n\n\"b,x\n", "data/file:4:2: field 1: expected ',' or the end"},
+          {header + "\"a\n\n\"b,x\n",
+           "data/file:4:2: field 1: expected ',' or the end of the line after the closing quote of "
+           "the field that begins in line 2, got 'b'"},
           {header + std::string(kMaxRecordBytes + 1, 'a') + ",x\n",
            "data/file:2: expected at most 16777216 bytes"},
+          {header + "a," + std::string(5000, 'x') + "\n",
+           "data/file:2: label: expected at most 4096 bytes"},
           {"text,labels\na,x|x\n", "data/file:2: labels: expected each label once"},
           {"text,labels\na,x||y\n", "data/file:2: labels: expected a label, got an empty string"},
       });
@@ -521,6 +538,7 @@ TEST(NothingButText, OtherFieldsAreIgnored) {
   const auto csv = ParseCsv("text\na\nb\n", "f", nothing);
   ASSERT_TRUE(csv.ok()) << csv.status();
   EXPECT_EQ(csv->rows[1].text, "b");
+  EXPECT_EQ(ParseCsv("text\ntext\n---\n", "f", nothing)->rows.size(), 2u);
   ExpectRefused(ParseJsonLines, {{"", "data/file:1: expected rows, got none"}}, nothing);
 }
 
