@@ -49,7 +49,7 @@ class OddInputs(Deployment):
 
     def converted_by(self, said):
         """What the iconv command at the end of a message makes, run as printed in the folder of the data."""
-        command = re.search(r"iconv -f .* > (\S+)$", said)
+        command = re.search(r"iconv -f \S+ -t UTF-8 \S+ > (\S+\.utf8\.[a-z]+)", said)
         subprocess.run(command[0], shell=True, check=True, cwd=self.folder / "data")
         return (self.folder / "data" / command[1]).read_text()
 
