@@ -359,6 +359,8 @@ class Inputs:
                    files={"model.safetensors": b"<!DOCTYPE html>\n<html>" + b" " * 64})
         self.model("truncated", "truncated/model.safetensors", "bytes", "download the file again",
                    files={"model.safetensors": self.safetensors(whole)[:-64]})
+        self.model("refused", "model.safetensors: expected safetensors, got text: 'Access to model", "download the file again",
+                   files={"model.safetensors": b"Access to model x is restricted.\n"})
         self.model("torchsave", "model.safetensors is a file of torch.save", "save_pretrained()",
                    files={"model.safetensors": b"PK\x03\x04" + bytes(64)})
         self.model("othernames", "word_embeddings.weight' of shape", "is missing", "'gpt_neox.embeddings",

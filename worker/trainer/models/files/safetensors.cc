@@ -6,9 +6,11 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "common/base/limits.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
@@ -18,6 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kLengthBytes = 8;
+constexpr size_t kShownText = 61;  // of a file that is text; a byte more than is quoted
 
 absl::Status Corrupt(absl::string_view origin, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(origin, ": ", what, "; download the file again"));
@@ -198,6 +201,11 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Parse(std::span<const std::byte
     header_bytes |= std::to_integer<uint64_t>(bytes[i]) << (8 * i);
   }
   if (header_bytes > kMaxHeaderBytes) {
+    const absl::string_view start(reinterpret_cast<const char*>(bytes.data()),
+                                  std::min<size_t>(bytes.size(), kShownText));
+    if (std::all_of(start.begin(), start.begin() + kLengthBytes, absl::ascii_isprint)) {
+      return Corrupt(origin, absl::StrCat("expected safetensors, got text: ", Quoted(start)));
+    }
     return Corrupt(origin, absl::StrCat("header of ", header_bytes, " bytes, expected at most ",
                                         kMaxHeaderBytes));
   }

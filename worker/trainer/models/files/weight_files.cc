@@ -29,8 +29,8 @@ absl::StatusOr<Shards> ReadIndex(const std::string& path) {
   if (!json.ok()) return Annotate(json.status(), path);
   const auto map = json->is_object() ? json->find("weight_map") : json->end();
   if (!json->is_object() || map == json->end() || !map->is_object() || map->empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": weight_map: expected tensor names with their files"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": weight_map: expected tensor names with their files; download it again"));
   }
   Shards shards;
   for (const auto& [tensor, file] : map->items()) {
@@ -38,7 +38,7 @@ absl::StatusOr<Shards> ReadIndex(const std::string& path) {
     if (name.empty() || absl::StrContains(name, '/')) {
       return absl::InvalidArgumentError(absl::StrCat(path, ": weight_map: ", tensor,
                                                      ": expected a file of this folder, got ",
-                                                     DescribeJson(file)));
+                                                     DescribeJson(file), "; download it again"));
     }
     shards[name].insert(tensor);
   }

@@ -67,6 +67,8 @@ std::vector<Corruption> Corruptions() {
       {"empty", "", "truncated"},
       {"seven bytes", std::string(7, '\0'), "truncated"},
       {"header over 100 MB", huge_header, "expected at most 100000000"},
+      {"text", R"({"error":"Access to model x is restricted. Log in."})",
+       R"(expected safetensors, got text: '{"error":"Access to model)"},
       {"header past the end", long_header, "truncated: header of 100 bytes"},
       {"not JSON", FileWith("{\"a\":", 0), "not JSON"},
       {"not an object", FileWith("[]", 0), "expected a JSON object"},
