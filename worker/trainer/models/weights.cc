@@ -98,8 +98,8 @@ absl::Status CheckView(at::IntArrayRef sizes, const FoundTensor& found) {
         ", as quantized models have; take the weights of the model ", "that is not quantized"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      found.file->origin(), ": tensor '", found.name, "': expected the shape ", ShapeText(sizes),
-      " by config.json, found ", Name(view.type), " ", FormatShape(view.shape),
+      found.file->origin(), ": tensor '", found.name, "': expected floats of shape ",
+      ShapeText(sizes), " by config.json, found ", Name(view.type), " ", FormatShape(view.shape),
       "; correct config.json, or take the weights that belong to it"));
 }
 
