@@ -47,15 +47,18 @@ WorkerFacts OwnFacts(const AgentOptions& options, const TrainerSlot& slot,
           .process = OwnProcess()};
 }
 
-// What the server is told of what cannot be used; of a folder with thousands of others not all.
+// What the server is told of what cannot be used: of folders with thousands of others not all, but
+// neither kind in place of the other.
 std::map<std::string, std::string> LeftOut(const std::map<std::string, std::string>& models,
                                            const std::map<std::string, std::string>& data) {
-  constexpr size_t kMost = 100;
+  constexpr size_t kMost = 200;  // of each kind
   constexpr Limit kLine = {500, "bytes", "", "", ""};
   std::map<std::string, std::string> told;
   for (const auto* const left_out : {&data, &models}) {
+    size_t rest = kMost;
     for (const auto& [name, why] : *left_out) {
-      if (told.size() < kMost) told.emplace(name, Shortened(why, kLine));
+      if (rest-- == 0) break;
+      told.emplace(name, Shortened(why, kLine));
     }
   }
   return told;

@@ -31,7 +31,7 @@ std::vector<std::string> ParameterNames(const torch::nn::Module& model);
 void InitializeParameters(torch::nn::Module& model, std::span<const std::string> names,
                           double range, int64_t pad_token_id, uint64_t seed);
 
-// Copies `files` into the model; float16 and bfloat16 become float32.
+// Copies `files` into the model; float16, bfloat16 and float64 become float32.
 // Files of a bare model may leave out its name in front ("bert."); "gamma" and "beta" are taken for
 // LayerNorm's weight and bias. What the files may lack, or may have in another shape: the
 // classification head and the span head; they may also lack the pooler. Such parameters keep their
