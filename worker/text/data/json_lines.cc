@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "nlohmann/json.hpp"
 #include "worker/text/data/data_file_builder.h"
 #include "worker/text/data/json_rows.h"
@@ -18,12 +19,6 @@ namespace {
 
 // Longest stretch of a wrong value that an error repeats.
 constexpr size_t kMaxShown = 60;
-
-std::string Shown(const nlohmann::json& value) {
-  std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true);
-  if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
-  return text;
-}
 
 // Typed access to the fields of a row's object.
 class JsonRow {
@@ -71,7 +66,8 @@ class JsonRow {
   absl::Status WrongType(const char* key, absl::string_view expected,
                          const nlohmann::json& value) const {
     return DataError(origin_, line_,
-                     absl::StrCat(key, ": expected ", expected, ", got ", Shown(value)));
+                     absl::StrCat(key, ": expected ", expected, ", got ",
+                                  CutAfter(value.dump(-1, ' ', true), kMaxShown)));
   }
 
   absl::StatusOr<std::optional<std::string>> LabelOf(const char* key,
