@@ -138,7 +138,7 @@ class OptunaTest(Deployment):
         self.start_server()
         path = self.folder / "theirs.db"
         study = optuna.create_study(storage=f"sqlite:///{path}", study_name="theirs")
-        kinds = {"layers": optuna.distributions.CategoricalDistribution([(64, 32), (128,), None]),
+        kinds = {"layers": optuna.distributions.CategoricalDistribution([[64, 32], [128], None]),
                  "clip": optuna.distributions.CategoricalDistribution([1.0, float("inf")])}
         for choice in kinds["layers"].choices:
             study.add_trial(optuna.trial.create_trial(params={"layers": choice, "clip": float("inf")},

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/interop/optuna/optuna_distribution.h"
@@ -45,7 +46,7 @@ absl::Status CheckName(const std::string& name) {
   const absl::Status valid = ValidateParameter(alone, 0);
   if (valid.ok()) return valid;
   return absl::InvalidArgumentError(absl::StrCat(
-      valid.message(),
+      absl::StripPrefix(valid.message(), absl::StrCat("parameters.", name, ": ")),
       CureBy("rename the parameter", "UPDATE trial_params SET param_name = 'NEW'", name)));
 }
 

@@ -115,7 +115,7 @@ TEST_F(OptunaSpaceTest, WhatCannotBeAParameterIsNamedWithWhatToDo) {
            R"("low":0,"high":18446744073709551616,"log":false,"step":1)");
   EXPECT_THAT(std::string(Made().status().message()),
               HasSubstr("study.db: study theirs: trial 3: parameter seed: expected whole numbers "
-                        "within -2^53 and 2^53, got [0, 18446744073709551616.0"));
+                        "within -2^53 and 2^53, got [0, 1.8446744073709552e+19]"));
   EXPECT_THAT(std::string(Made().status().message()),
               HasSubstr("; to import the study, leave the parameter out in a copy of the file: "
                         "sqlite3 COPY \"DELETE FROM trial_params WHERE param_name = 'seed'\""));
