@@ -63,7 +63,8 @@ absl::StatusOr<nlohmann::json> AskedStudy::Ask() {
                                           .space = study_.space,
                                           .capacity = kCapacity,
                                           .feasibility = {},
-                                          .budget_trials = study_.budget.trials}));
+                                          .budget_trials = study_.budget.trials,
+                                          .repetition = Repetition::kWhereAllTried}));
   const double asked_s = ProcessorSeconds() - begin + std::exchange(told_s_, 0.0);
   const HistoryTrial trial{.number = TrialNumber{next_number_}, .params = suggestion.params};
   Observe(trial);

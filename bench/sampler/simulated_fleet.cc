@@ -60,7 +60,8 @@ AskContext SimulatedFleet::ContextFor(const Card& card, TrialNumber number) cons
   AskContext context{.number = number,
                      .space = study_.space,
                      .capacity = card.capacity,
-                     .budget_trials = study_.budget.trials};
+                     .budget_trials = study_.budget.trials,
+                     .repetition = Repetition::kWhereAllTried};
   if (problem_.memory == SamplerProblem::Memory::kKnown) {
     context.feasibility = KnownNeed(problem_, card.capacity);
   }

@@ -20,6 +20,7 @@
 #include "common/base/read_file.h"
 #include "common/base/spawn.h"
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "common/base/write_file.h"
 #include "common/device/process_tree.h"
 #include "common/study/outcome_text.h"
@@ -81,11 +82,6 @@ std::optional<CardWatch> WatchCard(GpuProbe* probe, const std::string& uuid) {
                                  [&uuid](const GpuState& one) { return one.uuid == uuid; });
   if (card == cards->end()) return std::nullopt;
   return CardWatch(*probe, *card, HasTheDriversProcessNumbers());
-}
-
-std::string Shortened(absl::string_view text) {
-  constexpr size_t kMost = 80;
-  return text.size() <= kMost ? std::string(text) : absl::StrCat(text.substr(0, kMost), "...");
 }
 
 class CommandRun {
@@ -249,7 +245,7 @@ class CommandRun {
     const bool is_null = unread.value && (*unread.value == "None" || *unread.value == "null");
     if (unread.value) {
       text = absl::StrCat("expected a ", is_null ? "finite " : "", "number as the metric ", metric,
-                          ", got ", Shortened(*unread.value));
+                          ", got ", CutAfter(*unread.value, 80));
     } else {
       text = absl::StrCat("the metric ", metric, " cannot be read, as the dict around it is not ",
                           "understood");

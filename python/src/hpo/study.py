@@ -43,7 +43,7 @@ def job_of(lease: Lease, device: Device, checkpoints: "pathlib.Path | None", obj
             "objectives": list(objectives), "space": space,
             "device": device.kind, "limit_bytes": given.limit_bytes,
             "seed": given.seed, "policy": given.memory_policy, "epochs": given.epochs,
-            "checkpoint_dir": str(checkpoints / str(given.trial)) if checkpoints else ""}
+            "checkpoint_dir": f"{checkpoints}/{given.trial}" if checkpoints else ""}
 
 
 class SessionSink:
@@ -140,6 +140,7 @@ class Study(Findings):
             self._cleanup = cleanup.pop_all()
         self._reader = Reader([str(one.metric) for one in state.objectives], objects_of(self._domains or {}),
                               self._message)
+        self._checkpoints = self.folder / "checkpoints" / self.name if self.folder else None
         self.was_stopped_here = False
         self._session: "Session | None" = None
         self._asked_file: Any = None
@@ -232,8 +233,7 @@ class Study(Findings):
         self._asked[lease.assignment.trial] = lease
         if self.folder is not None:
             self._note_asked(session, lease, self.folder)
-        checkpoints = self.folder / "checkpoints" / self.name if self.folder else None
-        return Trial(job_of(lease, self.device, checkpoints, self._reader.objectives, self.entries()),
+        return Trial(job_of(lease, self.device, self._checkpoints, self._reader.objectives, self.entries()),
                      SessionSink(session, lease), self._reader.objects)
 
     def _note_asked(self, session: Session, lease: Lease, folder: pathlib.Path) -> None:
