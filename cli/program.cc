@@ -231,6 +231,8 @@ class Commands {
     run->add_option("--target", options->target,
                     "End the study when a trial reaches this value of the objective")
         ->type_name("VALUE");
+    run->add_flag("--edit", options->edit,
+                  "Take changed ranges and choices of the file into a study that has trials");
     run->add_option("--export", options->export_to, "Copy the best trial's model folder to DIR")
         ->type_name("DIR");
     run->add_option("--gpu", options->gpu,

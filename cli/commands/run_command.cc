@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/commands/export_model.h"
@@ -28,7 +29,10 @@
 #include "common/command_line/shell_word.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
+#include "common/models/task_kind.h"
+#include "common/space/placeholders.h"
 #include "common/study/study_file.h"
+#include "common/study/study_status.h"
 
 namespace hpo {
 namespace {
@@ -211,6 +215,11 @@ std::string StepLines(const std::vector<NextStep>& steps) {
 NextStep GoOn(const RunOptions& options, const StudyStatus& study) {
   const Budget& budget = study.spec.budget;
   if (!study.failure.empty()) return {Again(options), "go on, once the cause is mended"};
+  if (absl::StartsWith(study.waiting_for, kAllFailed))
+    return {Again(options), "run the failed trials again, once it is mended"};
+  if (absl::StartsWith(study.waiting_for, kSpaceUsedUp)) {
+    return {Again(options, {"--edit"}), "go on, once the study's file has more values"};
+  }
   // Where it ended before its budget was used up, the watch has said why, and what to change.
   if (!study.waiting_for.empty()) return {Again(options), "go on, once that is changed"};
   const bool time_is_up = budget.wall_clock && study.wall_clock_used >= *budget.wall_clock;
@@ -361,9 +370,23 @@ void WaitForWorker(Session& session, LocalService& service) {
   }
 }
 
+// Who runs a study again whose trials have all failed has mended the cause.
+absl::Status RetryIfAllFailed(Session& session) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  if (!absl::StartsWith(study.waiting_for, kAllFailed)) return absl::OkStatus();
+  HPO_ASSIGN_OR_RETURN(const RetriedTrials retried,
+                       session.client.RetryTrials(session.study, /*numbers=*/{}));
+  if (session.json || retried.trials.empty()) return absl::OkStatus();
+  session.out << kAllFailed << "; " << retried.trials.size()
+              << (retried.trials.size() == 1 ? " configuration runs" : " configurations run")
+              << " again, as new trials" << std::endl;
+  return absl::OkStatus();
+}
+
 // Starts the worker and follows the study.
 absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalService& service,
                            RunVoice& voice) {
+  HPO_RETURN_IF_ERROR(RetryIfAllFailed(session));
   HPO_ASSIGN_OR_RETURN(const StudyStatus before, session.client.GetStudy(session.study));
   HPO_RETURN_IF_ERROR(
       service.StartWorker([&voice](int num_signals) { voice.Say(StoppingLine(num_signals)); }));
@@ -403,9 +426,38 @@ absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalSer
   }
   const LocalService::Failure failure = service.WorkerFailure();
   if (failure.blocked) return EndBlocked(session, options, failure.text, nullptr);
+  if (absl::StrContains(failure.text, " is given back")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(failure.text, "; to go on, once that is mended: ", Again(options)));
+  }
   if (!failure.text.empty()) return absl::FailedPreconditionError(failure.text);
   HPO_RETURN_IF_ERROR(study.status());
   return absl::InternalError("hpo-server has ended while the study went on");
+}
+
+// What the worker is given to run, and the placeholders of it: now, not at the first trial.
+absl::Status CheckCommands(const RunOptions& options, const StudySpec& spec) {
+  // What stands after -- may name one, too.
+  bool has_program = !spec.trainer.command.empty() || !options.worker_arguments.empty();
+  for (const auto& [name, value] : options.passed_on) {
+    has_program = has_program || name == "--trainer";
+    if (name != "--trainer" && name != "--metrics-file") continue;
+    HPO_RETURN_IF_ERROR(Annotate(CheckPlaceholders(value, ParameterNames(spec)), name));
+  }
+  if (has_program || ParseTaskKind(spec.trainer.task)) return absl::OkStatus();
+  return Unexpected("trainer.command",
+                    absl::StrCat("a program for the task ", spec.trainer.task,
+                                 ", here or by --trainer \"COMMAND\""),
+                    "none");
+}
+
+// The server's error with the command that takes a changed file here, where no other server runs.
+absl::Status WithAdviceForRun(const RunOptions& options, const std::string& study,
+                              const absl::Status& error) {
+  if (error.ok()) return error;
+  const std::string edit = absl::StrCat("hpo study edit ", study, " FILE");
+  return absl::Status(error.code(),
+                      absl::StrReplaceAll(error.message(), {{edit, Again(options, {"--edit"})}}));
 }
 
 }  // namespace
@@ -425,6 +477,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
                   [](const auto& option) { return option.first == "--trainer"; });
   if (has_trainer) overrides.task = "custom";
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, LoadStudy(options.study, overrides));
+  HPO_RETURN_IF_ERROR(CheckCommands(options, spec));
   LocalServiceOptions local{.programs = ProgramFolder(),
                             .folder = FolderOf(options, spec.name),
                             .server_arguments = {"--study", options.study, "--resume"},
@@ -432,6 +485,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   if (!options.name.empty()) {
     local.server_arguments.insert(local.server_arguments.end(), {"--name", options.name});
   }
+  if (options.edit) local.server_arguments.emplace_back("--edit");
   if (overrides.task) {
     local.server_arguments.insert(local.server_arguments.end(), {"--task", *overrides.task});
   }
@@ -448,7 +502,9 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   voice.reminder().WaitFor([folder = local.folder] {
     return absl::StrCat("waits for hpo-server to start; its log: ", folder, "/server.log");
   });
-  HPO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalService> service, LocalService::Start(local));
+  const absl::StatusOr<std::unique_ptr<LocalService>> started = LocalService::Start(local);
+  HPO_RETURN_IF_ERROR(WithAdviceForRun(options, spec.name, started.status()));
+  LocalService* const service = started->get();
   RememberRun({.folder = local.folder, .study = spec.name});
   Client client(service->address(), absl::Seconds(30), Client::Source::kOwn);
   Session own{.client = client,

@@ -217,6 +217,9 @@ absl::Status CreateStudy(Session& session, const StudyFileOptions& file) {
   }
   session.out << "study " << check.study.spec.name
               << (check.created ? " created\n" : " was there already\n");
+  if (check.study.finished && !check.study.waiting_for.empty()) {
+    session.out << "ended: " << Printable(check.study.waiting_for) << "\n";
+  }
   return absl::OkStatus();
 }
 

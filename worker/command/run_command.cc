@@ -27,6 +27,7 @@
 #include "worker/command/card_watch.h"
 #include "worker/command/child_process.h"
 #include "worker/command/param_text.h"
+#include "worker/command/unstarted_program.h"
 
 namespace hpo {
 namespace {
@@ -131,6 +132,8 @@ class CommandRun {
   bool stopped() const { return stop_reason_.has_value(); }
   // SIGKILL where another one has killed the program by it; else 0.
   int signal() const { return reader_.error().ok() && exit_.signal == SIGKILL ? SIGKILL : 0; }
+  // CommandEnd::cannot_start.
+  const std::string& cannot_start() const { return cannot_start_; }
   // Of the device's memory; 0 where a card is not seen.
   Bytes peak() const { return peak_; }
 
@@ -226,6 +229,9 @@ class CommandRun {
     }
     if (stopped()) return Stopped();
     if (ended_well) return WithoutResult(metrics);
+    cannot_start_ = reader_.last()
+                        ? ""
+                        : WhyNotStarted(exit_.code, reader_.Tail(), options_.command.PlainText());
     const std::string end = exit_.signal != 0
                                 ? absl::StrCat("was killed by ", SignalName(exit_.signal))
                                 : absl::StrCat("exited with status ", exit_.code);
@@ -338,6 +344,7 @@ class CommandRun {
   RunExit exit_;
   Bytes peak_;
   bool over_limit_ = false;
+  std::string cannot_start_;
 };
 
 }  // namespace
@@ -360,6 +367,7 @@ CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, Even
       const bool failed =
           end.message.outcome && std::holds_alternative<Failed>(*end.message.outcome);
       end.signal = failed ? run.signal() : 0;
+      end.cannot_start = run.cannot_start();
       return end;
     }
     ++memory.num_ooms;

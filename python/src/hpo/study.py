@@ -11,6 +11,7 @@ import warnings
 from typing import Any, Callable, Generator, Iterable, Mapping, Sequence, Type, Union, cast
 
 from . import _outcomes, _wire, archive, checks, options
+from ._advice import in_python
 from ._keywords import checked
 from ._presence import release_dead
 from ._session import Device, Lease, Session
@@ -502,10 +503,11 @@ def _has_trials_left(state: Any) -> bool:
     return not state.budget.HasField("trials") or used < state.budget.trials
 
 
-def warn_if_used_up(state: Any, stacklevel: int) -> None:
-    """Where trials have had every configuration, and the budget is not used."""
+def warn_if_used_up(state: Any, stacklevel: int, study: str = "study") -> None:
+    """Where trials have had every configuration, and the budget is not used. `study`: as in_python's."""
     if _has_trials_left(state) and str(state.waiting_for).startswith(_SPACE_USED_UP):
-        warnings.warn(f"study {state.name} ended before its budget was used: {state.waiting_for}", EndedEarly,
+        why = in_python(str(state.waiting_for), study)
+        warnings.warn(f"study {state.name} ended before its budget was used: {why}", EndedEarly,
                       stacklevel=stacklevel)
 
 

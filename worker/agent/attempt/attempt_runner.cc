@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/read_file.h"
@@ -58,6 +59,11 @@ absl::Status CopyLogFrom(const std::string& path, int64_t from, const std::strin
   const int error = errno;
   unlink(copy_path.c_str());
   return FileError(error, copy_path);
+}
+
+std::string LastLine(absl::string_view text) {
+  text = absl::StripTrailingAsciiWhitespace(text);
+  return std::string(text.substr(text.rfind('\n') + 1));
 }
 
 class RunningAttempt {
@@ -336,6 +342,10 @@ class RunningAttempt {
     AttemptEnd end;
     if (end_.stop_cause == StopCause::kLeaseLost) {
       end.lease_lost = true;
+      return end;
+    }
+    if (CannotStart(end_)) {
+      end.cannot_start = LastLine(end_.log_tail);
       return end;
     }
     std::optional<TrialOutcome> outcome = JudgeAttempt(end_);
