@@ -11,7 +11,7 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".ca
 
 
 def installed(name):
-    """Its folder in the cache, with the packages of bench/peers/<name>.txt, made anew when they change."""
+    """Its folder in the cache, with the packages of bench/peers/<name>.txt, made again when they change."""
     requirements = HERE / "peers" / f"{name}.txt"
     folder = CACHE / "bench-python" / name
     stamp = folder / "requirements.txt"
@@ -29,7 +29,7 @@ def installed(name):
 
 
 def need(name, modules):
-    """Runs this program anew in that environment where this Python lacks one of `modules`."""
+    """Restarts this program in that environment where this Python lacks one of `modules`."""
     if all(importlib.util.find_spec(module) for module in modules):
         return
     python = installed(name) / "bin/python"

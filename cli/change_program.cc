@@ -123,7 +123,8 @@ void AddDelete(const ChangeCommands& commands) {
 
 void AddNameArgument(CLI::App* command, std::string& study) {
   command->add_option("name", study, "Name of the study; not needed if there is only one")
-      ->type_name("STUDY");
+      ->type_name("STUDY")
+      ->check(NotEmpty("the name of a study"));
 }
 
 void AddTagFilter(CLI::App* list, std::vector<std::string>& tags) {

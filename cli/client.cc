@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "cli/render/advice.h"
@@ -37,6 +39,9 @@ constexpr auto kImportDeadline = std::chrono::minutes(10);
 constexpr size_t kPiece = size_t{1} << 20;  // of what is sent as a stream
 constexpr int kOwnerOnly = 0600;            // a backup holds what workers prove their leases by
 constexpr int64_t kFromTheFirst = -1;       // on the wire, 0 is "from now"
+
+constexpr char kNoWorker[] = "no worker is connected";  // in what a study waits for
+constexpr char kUnreachable[] = "hpo/unreachable";      // of errors, where no server answers
 
 using Studies = v1::StudyService::Stub;
 
@@ -125,10 +130,12 @@ absl::Status Client::Connection::Describe(const grpc::Status& status) const {
   const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE &&
                     channel_->GetState(/*try_to_connect=*/false) != GRPC_CHANNEL_READY;
   if (away) {
-    return absl::UnavailableError(absl::StrCat(
+    absl::Status unreachable = absl::UnavailableError(absl::StrCat(
         "cannot reach hpo-server at ", address_,
         ": is it running? to start one: hpo-server --study criteria", ListenOption(address_),
         "; to read a database file without one: hpo --db FILE"));
+    unreachable.SetPayload(kUnreachable, absl::Cord());
+    return unreachable;
   }
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return absl::UnimplementedError(
@@ -233,7 +240,11 @@ absl::StatusOr<StudyStatus> Client::ReadStudy(const v1::Study& study) const {
     return status;
   }
   status.waiting_for = WithoutGoingOn(status.waiting_for);
-  if (source_ == Source::kOwn) return status;
+  if (source_ == Source::kOwn) {
+    // Its worker is started, or ended, by the command itself.
+    if (absl::StrContains(status.waiting_for, kNoWorker)) status.waiting_for.clear();
+    return status;
+  }
   status.workers.clear();
   status.blocked = false;
   // Why it ended, or who holds it up, is stored.
@@ -538,6 +549,10 @@ absl::Status Client::Watch(const std::string& study, int64_t after_sequence,
 bool Client::WaitUntilReachable(absl::Duration limit) {
   return connection_->channel().WaitForConnected(std::chrono::system_clock::now() +
                                                  absl::ToChronoMilliseconds(limit));
+}
+
+bool IsUnreachable(const absl::Status& status) {
+  return status.GetPayload(kUnreachable).has_value();
 }
 
 absl::Status ForEachTrial(Client& client, TrialQuery query,

@@ -117,7 +117,8 @@ class Client {
  public:
   // What the server is. Commands that it advises are given its address (cli/render/advice.h).
   //   kServer    one that stays
-  //   kOwn       one that ends with this command, so that advice for later is left out
+  //   kOwn       one that ends with this command, so that advice for later is left out, and advice
+  //              to start a worker
   //   kSnapshot  as kOwn; it serves what a database file holds, so that what it says of workers and
   //              of waiting is no fact, and is left out, too
   enum class Source { kServer, kOwn, kSnapshot };
@@ -200,6 +201,9 @@ class Client {
   const Source source_;
   const std::unique_ptr<Connection> connection_;
 };
+
+// Whether a call has failed because no server answers.
+bool IsUnreachable(const absl::Status& status);
 
 // Fills `study.front` where the study has several objectives.
 absl::Status AddFront(Client& client, StudyStatus& study);

@@ -157,7 +157,8 @@ void Step(const std::string& word, Place& place, Completions& completions) {
   }
 }
 
-// The choices of CLI::IsMember, which stand in the type's name: "TEXT:{table,json,yaml}".
+// The choices of OneOf (common/command_line/bounds.h), which stand in the type's name:
+// "TEXT:{table,json,yaml}".
 std::vector<std::string> ChoicesOf(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t open = type.find('{');

@@ -1,6 +1,7 @@
 #include "cli/program.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -30,7 +31,9 @@
 #include "cli/commands/trial_log_command.h"
 #include "cli/completion.h"
 #include "cli/database_snapshot.h"
+#include "cli/last_run.h"
 #include "cli/memory/memory_program.h"
+#include "cli/render/wrapped_output.h"
 #include "cli/session.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
@@ -210,7 +213,8 @@ class Commands {
         Add(&app_, "run", "Run a whole study on this machine; starts a server and workers");
     run->add_option("file", options->study, "Study file (YAML), or the name of a preset")
         ->type_name("FILE|NAME")
-        ->required();
+        ->required()
+        ->check(NotEmpty("a study file, or the name of a preset"));
     run->add_option("--name", options->name, "Name of the study [default: the name in the file]")
         ->type_name("NAME");
     run->add_option("--dir", options->folder,
@@ -227,13 +231,15 @@ class Commands {
     run->add_option("--target", options->target,
                     "End the study when a trial reaches this value of the objective")
         ->type_name("VALUE");
+    run->add_flag("--edit", options->edit,
+                  "Take changed ranges and choices of the file into a study that has trials");
     run->add_option("--export", options->export_to, "Copy the best trial's model folder to DIR")
         ->type_name("DIR");
     run->add_option("--gpu", options->gpu,
                     "GPU to use: its number, its UUID or all [default: all; without a GPU the CPU]")
         ->type_name("CARD");
     run->add_option("--device", options->device, "Device to use: cpu, or cuda for GPU 0")
-        ->check(CLI::IsMember({"cpu", "cuda"}));
+        ->check(OneOf({"cpu", "cuda"}));
     run->add_option("--workers", options->num_workers,
                     "Number of trials that run at once on the CPU, with one worker for each")
         ->type_name("N")
@@ -318,7 +324,7 @@ class Commands {
         ->add_option(
             "--method", options->method,
             "ped-anova: importance for reaching the best values; fanova: share of the variance")
-        ->check(CLI::IsMember({"ped-anova", "fanova"}))
+        ->check(OneOf({"ped-anova", "fanova"}))
         ->capture_default_str();
     importance
         ->add_option("--metric", options->metric, "Name of the objective [default: the first one]")
@@ -423,7 +429,10 @@ class Commands {
                       bool validate_only) {
     const auto file = std::make_shared<StudyFileOptions>();
     CLI::App* command = Add(group, name, help);
-    command->add_option("file", file->path, "Study file (YAML)")->type_name("FILE")->required();
+    command->add_option("file", file->path, "Study file (YAML)")
+        ->type_name("FILE")
+        ->required()
+        ->check(NotEmpty("a study file, or the name of a preset"));
     command->add_option("--name", file->name, "Name of the study [default: the name in the file]")
         ->type_name("NAME");
     if (validate_only) {
@@ -633,7 +642,7 @@ class Commands {
     completion->add_option("shell", *shell, "Which shell")
         ->type_name("SHELL")
         ->required()
-        ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+        ->check(OneOf({"bash", "zsh", "fish"}));
     On(completion, Plain([shell](Session& session) -> absl::Status {
          HPO_ASSIGN_OR_RETURN(const std::string script, CompletionScript(*shell));
          session.out << script;
@@ -670,24 +679,27 @@ class Commands {
 void DeclareGlobals(CLI::App& app, GlobalOptions& global) {
   app.add_option("--server", global.server, "Address of hpo-server")
       ->type_name("ADDRESS")
+      ->check(ServerAddress())
       ->envname("HPO_SERVER")
       ->capture_default_str();
   app.add_option("--study", global.study,
                  "Name of the study [default: HPO_STUDY, or the only study]")
-      ->type_name("STUDY");
+      ->type_name("STUDY")
+      ->check(NotEmpty("the name of a study"));
   app.add_option(
          "--db", global.database,
          "Database file to read instead of asking a server. It is not changed, and a server "
          "can use it at the same time")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(NotEmpty("a database file"));
   app.add_option("-o,--output", global.output,
                  "Format of the output: table or json; hpo best also has yaml")
-      ->check(CLI::IsMember({"table", "json", "yaml"}))
+      ->check(OneOf({"table", "json", "yaml"}))
       ->capture_default_str();
   app.add_option(
          "--color", global.color,
          "Use colours in tables: auto (on a terminal, unless NO_COLOR is set), always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->check(OneOf({"auto", "always", "never"}))
       ->capture_default_str();
   app.set_version_flag("--version", absl::StrCat("hpo ", std::string(Version())));
   app.footer(kExamples);
@@ -743,6 +755,53 @@ Terminal WithColors(Terminal terminal, const std::string& choice) {
   return terminal;
 }
 
+// Whether the output is read by people, so that its lines may be broken. A script, a file or what a
+// program has printed stays as it is.
+bool IsForPeople(const GlobalOptions& global, const Chosen& chosen) {
+  return global.output == "table" && chosen.words != "completion" &&
+         chosen.words != "study presets" && chosen.words != "trial logs";
+}
+
+// Runs the chosen command on the database file that is named, else on the server.
+absl::StatusOr<int> RunChosen(const GlobalOptions& global, const Chosen& chosen,
+                              const Terminal& terminal, std::ostream& out, std::ostream& err) {
+  HPO_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseSnapshot> file,
+                       OpenDatabase(global, chosen, err));
+  Client client(file ? file->address() : WithDefaultPort(global.server), absl::Seconds(30),
+                file ? Client::Source::kSnapshot : Client::Source::kServer);
+  if (file && client.WaitUntilReachable(absl::Seconds(30))) file->RemoveFiles();
+  const bool wraps = terminal.columns > 0 && IsForPeople(global, chosen);
+  WrappedOutput wrapped(out, std::max(1, terminal.columns));
+  std::ostream wrapped_out(&wrapped);
+  Session session{.client = client,
+                  .out = wraps ? wrapped_out : out,
+                  .terminal = WithColors(terminal, global.color),
+                  .json = global.output == "json",
+                  .yaml = global.output == "yaml",
+                  .study = global.study,
+                  .database = global.database};
+  return chosen.action(session);
+}
+
+// Where no server was named and none answers, the last `hpo run` is meant.
+absl::StatusOr<int> RunOnLastRun(GlobalOptions global, const Chosen& chosen,
+                                 const Terminal& terminal, std::ostream& out, std::ostream& err,
+                                 const absl::Status& unreachable) {
+  const std::optional<LastRun> last = FindLastRun();
+  if (!last) return unreachable;
+  const std::string database = last->folder + "/hpo.db";
+  if (!chosen.reads_alone) {
+    return absl::UnavailableError(absl::StrCat(
+        unreachable.message(), "; to start one for the last hpo run, which was of study ",
+        last->study, ": hpo-server --db ", ShellWord(database)));
+  }
+  err << "hpo: no hpo-server answers at " << Printable(WithDefaultPort(global.server))
+      << "; reading the database of the last hpo run: " << Printable(database) << std::endl;
+  global.database = database;
+  if (global.study.empty()) global.study = last->study;
+  return RunChosen(global, chosen, terminal, out, err);
+}
+
 }  // namespace
 
 int RunHpo(int argc, const char* const* argv, const Terminal& terminal, std::ostream& out,
@@ -755,29 +814,21 @@ int RunHpo(int argc, const char* const* argv, const Terminal& terminal, std::ost
   if (argc > 2 && absl::string_view(argv[1]) == "__complete") {
     return PrintCompletions(app, global, {argv + 2, argv + argc}, out);
   }
-  if (const std::optional<int> over = ParseCommandLine(app, argc, argv, out, err)) return *over;
+  const int columns =
+      terminal.columns > 0 ? std::min(terminal.columns, kTextColumns) : kTextColumns;
+  if (const auto over = ParseCommandLine(app, argc, argv, out, err, columns)) return *over;
   const char* const usual_study = std::getenv("HPO_STUDY");
   if (global.study.empty() && usual_study != nullptr) global.study = usual_study;
-  const bool wants_yaml = global.output == "yaml";
-  if (wants_yaml && !app.got_subcommand("best")) {
+  if (global.output == "yaml" && !app.got_subcommand("best")) {
     err << "hpo: --output: expected table or json, got 'yaml', which only hpo best writes\n";
     return kUsageExit;
   }
-  const absl::StatusOr<std::unique_ptr<DatabaseSnapshot>> file =
-      OpenDatabase(global, commands.chosen(), err);
-  if (!file.ok()) return PrintError(file.status(), err);
-  const bool reads_file = *file != nullptr;
-  Client client(reads_file ? (*file)->address() : WithDefaultPort(global.server), absl::Seconds(30),
-                reads_file ? Client::Source::kSnapshot : Client::Source::kServer);
-  if (reads_file && client.WaitUntilReachable(absl::Seconds(30))) (*file)->RemoveFiles();
-  Session session{.client = client,
-                  .out = out,
-                  .terminal = WithColors(terminal, global.color),
-                  .json = global.output == "json",
-                  .yaml = wants_yaml,
-                  .study = global.study,
-                  .database = global.database};
-  const absl::StatusOr<int> status = commands.chosen().action(session);
+  const Chosen& chosen = commands.chosen();
+  absl::StatusOr<int> status = RunChosen(global, chosen, terminal, out, err);
+  const bool names_server = app.count("--server") > 0 || !global.database.empty();
+  if (IsUnreachable(status.status()) && !names_server) {
+    status = RunOnLastRun(global, chosen, terminal, out, err, status.status());
+  }
   return status.ok() ? *status : PrintError(status.status(), err);
 }
 

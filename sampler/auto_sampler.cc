@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMostForProcess = 500;
 // The same where CMA-ES follows, has a budget of so many trials to gain from, and no more than so
-// many run beside: with more, the process has not come far by then.
+// many run at once: with more, the process has not come far by then.
 constexpr int64_t kMostBeforeMany = 200;
 constexpr int64_t kManyTrials = 750;
 constexpr int64_t kMostBeside = 16;

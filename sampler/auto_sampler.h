@@ -4,7 +4,7 @@
 //
 // Several objectives: TPE. More than kMostForProcess finished trials, as the process's cost grows
 // with them: CMA-ES where the space suits it, else TPE. Where it suits CMA-ES and the study's
-// budget is of many trials, CMA-ES from kMostBeforeMany on while few run beside. TPE too where a
+// budget is of many trials, CMA-ES from kMostBeforeMany on while few run at once. TPE too where a
 // quarter of the trials or more have failed: it learns from fewer of them what fails. Else the
 // process, whatever the parameters. The measurements behind the rule are in docs/adr/007.
 #pragma once
@@ -30,7 +30,7 @@ struct AutoChoice {
   bool operator==(const AutoChoice&) const = default;
 };
 
-// What the choice knows of a study beside its history.
+// What the choice knows of a study apart from its history.
 struct AutoTraits {
   size_t num_objectives = 1;
   bool suits_cma_es = false;

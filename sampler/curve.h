@@ -1,6 +1,6 @@
 // A trial's values by step, with what pruners ask of a whole curve at each of its reports: it is
 // kept up as values come, so that a report costs the same after 20,000 others. Equal to a curve
-// that is built anew from the same values, to the last bit.
+// that is built again from the same values, to the last bit.
 #pragma once
 
 #include <cstddef>

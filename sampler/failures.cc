@@ -61,4 +61,14 @@ std::optional<TooManyFailures> WhyFailed(const History& history, const Budget& b
   return std::nullopt;
 }
 
+bool AllFailed(const History& history) {
+  bool any = false;
+  for (const auto& [number, trial] : history.trials()) {
+    if (trial.imported) continue;
+    if (IsFinished(trial)) return false;
+    any = any || trial.state == TrialState::kFailed;
+  }
+  return any;
+}
+
 }  // namespace hpo

@@ -26,4 +26,8 @@ struct TooManyFailures {
 std::optional<TooManyFailures> WhyFailed(const History& history, const Budget& budget,
                                          TrialNumber from);
 
+// Whether trials have failed and none of those that ran here has completed or was pruned.
+// O(trials).
+bool AllFailed(const History& history);
+
 }  // namespace hpo

@@ -27,11 +27,4 @@ class Pruner {
   virtual std::optional<PruneDecision> Decide(const History& history, TrialNumber trial) const = 0;
 };
 
-// Why a trial as long as this completed one is never stopped: it has reported epochs, and the
-// pruner waits for as many, in a key that is most likely meant in steps. Empty: it may be.
-std::string WhyNeverStopped(const HistoryTrial& completed, const PrunerSpec& pruner);
-
-// The pruner that the study names; one that never prunes for "none" and for several objectives.
-std::unique_ptr<Pruner> MakePruner(const StudySpec& study);
-
 }  // namespace hpo

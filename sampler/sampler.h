@@ -20,6 +20,13 @@
 
 namespace hpo {
 
+// When a configuration may be proposed that a trial has had.
+enum class Repetition {
+  kNever,          // where all has been tried the study ends
+  kWhereAllTried,  // others come first
+  kAlways,         // trials have parameters beside those of the space
+};
+
 // Everything a suggestion depends on, apart from the history.
 struct AskContext {
   TrialNumber number;  // the trial to propose; with the study's seed it keys the random stream
@@ -29,6 +36,7 @@ struct AskContext {
   BatchFeasibility feasibility;  // empty: everything fits
   // How many trials the study may have in all, as its budget stands; nullopt: any number.
   std::optional<int64_t> budget_trials = std::nullopt;
+  Repetition repetition = Repetition::kNever;
 };
 
 struct Suggestion {
@@ -42,6 +50,8 @@ struct Suggestion {
   // What decided for it, for people: "expects to gain 0.0031 on the best". No new line, may be
   // empty.
   std::string reason;
+  // Repetition::kWhereAllTried: whether it repeats a trial's configuration, as nothing is left.
+  bool all_tried = false;
 };
 
 class Sampler {
@@ -54,7 +64,8 @@ class Sampler {
   // A configuration of `context.space`, inside every allowed domain, that fits where one was found.
   //   FailedPrecondition  no configuration exists (narrowings leave nothing), or none that fits was
   //                       found in bounded rounds; the message names the least violating one's need
-  //   OutOfRange          the sampler ends, and nothing is left of context.space (a grid)
+  //   OutOfRange          every configuration of context.space that fits has been tried, and
+  //                       context.repetition is kNever, or the sampler is a grid
   virtual absl::StatusOr<Suggestion> Suggest(const AskContext& context) const = 0;
 };
 
@@ -64,9 +75,5 @@ struct PriorStudy {
   std::string name;
   History history;
 };
-
-// The sampler that the study names, started from `priors`. One explicit switch; an unknown type was
-// refused by ValidateStudy. `spec.seed` keys all its streams.
-std::unique_ptr<Sampler> MakeSampler(const StudySpec& study, std::vector<PriorStudy> priors = {});
 
 }  // namespace hpo

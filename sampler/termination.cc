@@ -1,6 +1,7 @@
 #include "sampler/termination.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/study/study_status.h"
 #include "sampler/progress.h"
 #include "sampler/simple/grid_sampler.h"
 #include "sampler/space/finite_space.h"
@@ -45,12 +46,10 @@ std::optional<std::string> WhyTargetReached(const History& history, const StudyS
 }
 
 std::optional<std::string> WhyTerminate(const History& history, const StudySpec& study) {
-  if (study.sampler.type == "grid" && GridIsUsedUp(history, study.space)) {
-    return "every configuration of the grid has been tried";
-  }
-  if (SpaceIsUsedUp(history, study.space)) {
-    return absl::StrCat("every configuration of the space has been tried; to go on, add values: ",
-                        "hpo study edit ", study.name);
+  const bool is_grid = study.sampler.type == "grid";
+  if ((is_grid && GridIsUsedUp(history, study.space)) || SpaceIsUsedUp(history, study.space)) {
+    return absl::StrCat(kSpaceUsedUp, "; to go on: hpo study edit ", study.name,
+                        " FILE, with more values in FILE");
   }
   return WhyNoProgress(history, study.budget);
 }

@@ -20,6 +20,7 @@
 #include "common/base/write_file.h"
 #include "common/command_line/exit_status.h"
 #include "common/command_line/shell_word.h"
+#include "common/command_line/standard_streams.h"
 #include "common/command_line/temporary_folder.h"
 #include "common/study/study_file.h"
 #include "server/coordinator.h"
@@ -80,7 +81,8 @@ class WaitingLog {
       std::string& said = said_[study.spec.name];
       if (study.waiting_for == said) continue;
       said = study.waiting_for;
-      if (!said.empty()) spdlog::info("study {} waits: {}", study.spec.name, said);
+      const char* const what = study.finished ? "has ended" : "waits";
+      if (!said.empty()) spdlog::info("study {} {}: {}", study.spec.name, what, said);
     }
   }
 
@@ -145,15 +147,35 @@ absl::StatusOr<int> Restore(const ServerOptions& options) {
   return kExitOk;
 }
 
+absl::StatusOr<std::vector<StudySpec>> LoadStudies(const ServerOptions& options) {
+  std::vector<StudySpec> studies;
+  for (const std::string& name : options.studies) {
+    HPO_ASSIGN_OR_RETURN(studies.emplace_back(), LoadStudy(name, options.overrides));
+  }
+  return studies;
+}
+
+// Those that are stored take what their files have changed; the others are created.
+absl::Status EditStudies(StudyApi& stored, const std::vector<StudySpec>& studies) {
+  for (const StudySpec& study : studies) {
+    const absl::StatusOr<StudyStatus> known = stored.GetStudy(study.name);
+    if (known.ok()) {
+      StudySpec edited = study;
+      edited.budget = known->spec.budget;  // an edit leaves it, CreateStudy takes it
+      HPO_RETURN_IF_ERROR(stored.EditStudy(study.name, {.file = edited}).status());
+    }
+    HPO_RETURN_IF_ERROR(stored.CreateStudy(study, /*validate_only=*/false, RandomId()).status());
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> Serve(const ServerOptions& options, const TerminationSignal& signals) {
   CoordinatorOptions coordinator_options{.database = options.database, .listen = options.listen};
   coordinator_options.scheduler.lease.ttl = options.lease_ttl;
   coordinator_options.mlflow = options.mlflow;
   coordinator_options.metrics = options.metrics;
-  for (const std::string& name : options.studies) {
-    HPO_ASSIGN_OR_RETURN(coordinator_options.studies.emplace_back(),
-                         LoadStudy(name, options.overrides));
-  }
+  HPO_ASSIGN_OR_RETURN(const std::vector<StudySpec> studies, LoadStudies(options));
+  if (!options.edit) coordinator_options.studies = studies;
   const SystemClock clock;
   HealthLog waiting;
   coordinator_options.try_again = [&](const absl::Status& met) {
@@ -164,8 +186,9 @@ absl::StatusOr<int> Serve(const ServerOptions& options, const TerminationSignal&
   };
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<Coordinator> coordinator,
                        Coordinator::Start(coordinator_options, clock));
+  if (options.edit) HPO_RETURN_IF_ERROR(EditStudies(coordinator->studies(), studies));
   if (options.resume) {
-    for (const StudySpec& study : coordinator_options.studies) {
+    for (const StudySpec& study : studies) {
       HPO_RETURN_IF_ERROR(
           coordinator->studies().OrderStudy(study.name, StudyOrder::kRun, false).status());
     }
@@ -179,7 +202,7 @@ absl::StatusOr<int> Serve(const ServerOptions& options, const TerminationSignal&
   // comes, a copy is removed.
   if (options.snapshot_of.empty()) signals.ExitOnNext();
   spdlog::info("ending: no further trials are handed out");
-  const int status = StatusOfStudies(*coordinator, coordinator_options.studies, options);
+  const int status = StatusOfStudies(*coordinator, studies, options);
   coordinator->Drain(kDrainGrace);
   return status;
 }
@@ -221,6 +244,7 @@ absl::Status EndWith(int64_t pid) {
 }  // namespace hpo
 
 int main(int argc, char** argv) {
+  hpo::OpenStandardStreams();
   hpo::KeepToFewHeaps();
   hpo::ServerOptions options;
   if (const auto over = hpo::ReadServerOptions(argc, argv, std::cout, std::cerr, options)) {

@@ -21,10 +21,10 @@ Examples:
   hpo-server --study ./my.yaml --trials 200         your own study, with a budget of 200
   hpo-server --study a --study b --listen unix:/run/user/1000/hpo.sock
 
-Then start workers (hpo-worker --gpu 0) and look (hpo status, hpo watch).
-The database keeps every trial, so a server that is started again continues. SIGTERM or Ctrl-C ends
-it, with status 0, or 7 where too many failures ended a study of --study. A second signal ends it at
-once.
+Then start workers, such as hpo-worker --gpu 0. hpo status and hpo watch show the progress.
+The database contains every trial, so a server that is started again continues the studies.
+SIGTERM or Ctrl-C ends the server. The exit status is 7 if too many failed trials ended a study of
+--study, and 0 otherwise. A second signal ends the server at once.
 )";
 
 // The command line as typed, before its values are checked.
@@ -38,77 +38,95 @@ struct RawOptions {
 // When it ends, and whom it tells that it runs.
 void DeclareLife(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.add_flag("--exit-when-finished", options.exit_when_finished,
-               "Exit once every study is finished and the workers have left");
+               "End when every study is finished and the workers have left");
   app.add_flag("--resume", options.resume,
                "Continue the studies of --study that were paused or stopped, or that failed");
+  app.add_flag("--edit", options.edit,
+               "Take changed ranges and choices of --study, as hpo study edit does");
   app.add_option("--end-with", options.end_with,
-                 "End when this process does, which must have started the server")
+                 "End when this process ends, which must have started the server")
       ->type_name("PID");
   app.add_option("--address-file", options.address_file,
-                 "Write the address to this file once the server is ready")
+                 "Write the server's address to this file when it is ready")
       ->type_name("FILE");
   app.add_option("--mlflow", options.mlflow,
-                 "Write trials to this MLflow tracking server as they run (http://host:port)")
+                 "Log the trials to this MLflow tracking server while they run (http://host:port)")
       ->type_name("URI");
-  app.add_option("--metrics", raw.metrics,
-                 "Serve metrics for Prometheus, /metrics, at this loopback host and port (0: any "
-                 "free one)")
+  app.add_option(
+         "--metrics", raw.metrics,
+         "Serve metrics for Prometheus under /metrics at this loopback host and port (0: any "
+         "free port)")
       ->type_name("ADDRESS");
   app.set_version_flag("--version", absl::StrCat("hpo-server ", std::string(Version())));
   app.footer(kExamples);
 }
 
 void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
-  app.add_option("--study", options.studies,
-                 "A study to serve: a preset's name or a YAML file (repeatable). Those in the "
-                 "database are served as well")
+  app.add_option(
+         "--study", options.studies,
+         "Study to serve: a study file (YAML) or the name of a preset (repeatable). The studies "
+         "in the database are served too")
       ->type_name("NAME|FILE");
   app.add_option("--listen", raw.listen,
-                 "Loopback host and port (0: any free one), or unix:/path/to/socket")
+                 "Address to listen on: a loopback host and port (0: any free port), or "
+                 "unix:/path/to/socket")
       ->type_name("ADDRESS")
       ->capture_default_str();
   CLI::Option* const database =
       app.add_option("--db", options.database,
-                     "SQLite file [$XDG_STATE_HOME/hpo/hpo.db], created where it is missing")
+                     "SQLite file of the database; it is created if it does not exist [default: "
+                     "$XDG_STATE_HOME/hpo/hpo.db]")
           ->type_name("FILE");
-  app.add_option("--snapshot-of", options.snapshot_of,
-                 "Serve a temporary copy of this database, which stays as it is and may be in use; "
-                 "hpo --db does so to read it")
+  app.add_option(
+         "--snapshot-of", options.snapshot_of,
+         "Serve a temporary copy of this database. The file is not changed, and another server "
+         "may use it. hpo --db reads a database in this way")
       ->type_name("FILE")
       ->excludes(database);
-  app.add_option("--restore", options.restore,
-                 "Replace the database by this backup (of hpo admin backup) and exit. The old "
-                 "database is kept under another name")
+  app.add_option(
+         "--restore", options.restore,
+         "Replace the database by this backup of hpo admin backup, and end. The old database is "
+         "kept under another name")
       ->type_name("FILE");
-  app.add_option("--trials", raw.flags.trials, "Budget of trials [the study file's]")
+  app.add_option("--trials", raw.flags.trials,
+                 "Number of trials to run [default: the budget in the file]")
       ->type_name("N")
       ->check(AtLeast(1));
-  app.add_option("--target", raw.flags.target,
-                 "End the study once the objective reaches this value [the study file's]")
+  app.add_option(
+         "--target", raw.flags.target,
+         "End the study when a trial reaches this value of the objective [default: the target in "
+         "the file]")
       ->type_name("VALUE");
-  app.add_option("--epochs", raw.flags.epochs, "Epochs of each trial [the study file's]")
+  app.add_option("--epochs", raw.flags.epochs,
+                 "Number of epochs of each trial [default: the value in the file]")
       ->type_name("N")
       ->check(AtLeast(1));
-  app.add_option("--train", raw.flags.train, "Training data [the study file's]")->type_name("FILE");
-  app.add_option("--validation", raw.flags.validation, "Validation data [the study file's]")
+  app.add_option("--train", raw.flags.train, "Training file [default: the name in the file]")
       ->type_name("FILE");
-  app.add_option("--seed", raw.flags.seed, "Seed of sampler and trials [the study file's]")
+  app.add_option("--validation", raw.flags.validation,
+                 "Validation file [default: the name in the file]")
+      ->type_name("FILE");
+  app.add_option("--seed", raw.flags.seed,
+                 "Seed of the sampler and the trials [default: the seed in the file]")
       ->type_name("N")
       ->check(Unsigned64());
   app.add_option("--name", raw.flags.name,
-                 "Name of the study [the study file's]; for a second study of one file")
+                 "Name of the study, for a second study of the same file [default: the name in the "
+                 "file]")
       ->type_name("NAME");
   app.add_option(
          "--task", raw.flags.task,
-         "Task of a study whose file names none; custom: workers run a program of their own")
+         "Task of a study whose file names no task; with custom, workers run a program of your own")
       ->type_name("NAME");
-  app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
+  app.add_option("--log-level", options.log_level,
+                 "Lowest level of log lines: trace, debug, info, warn, error or off")
       ->type_name("LEVEL")
       ->capture_default_str();
-  app.add_flag("--log-json", options.log_json, "Log one JSON object per line");
-  app.add_option("--lease-ttl", raw.lease_ttl,
-                 "How long a worker may be silent before it is suspect. After twice that time its "
-                 "trial is given to another worker. Short values are for tests")
+  app.add_flag("--log-json", options.log_json, "Write each log line as a JSON object");
+  app.add_option(
+         "--lease-ttl", raw.lease_ttl,
+         "Time to live of a lease. A worker that is silent for twice this time loses its trial "
+         "to another worker. Short values are for tests")
       ->type_name("DURATION")
       ->capture_default_str();
   DeclareLife(app, options, raw);
@@ -168,7 +186,7 @@ absl::Status Check(RawOptions raw, ServerOptions& options) {
         absl::StrCat("--name: expected one --study, got ", options.studies.size()));
   }
   if (!options.mlflow.empty()) HPO_RETURN_IF_ERROR(CheckMlflowUri(options.mlflow));
-  if (options.database.empty()) {
+  if (options.database.empty() && options.snapshot_of.empty()) {
     HPO_ASSIGN_OR_RETURN(options.database, DefaultDatabase());
   }
   return absl::OkStatus();
@@ -178,9 +196,8 @@ absl::Status Check(RawOptions raw, ServerOptions& options) {
 
 std::optional<int> ReadServerOptions(int argc, const char* const* argv, std::ostream& out,
                                      std::ostream& err, ServerOptions& options) {
-  CLI::App app(
-      "Proposes trials that fit the card of the worker that asks, and stores their results.",
-      "hpo-server");
+  CLI::App app("Stores studies, and proposes trials that fit on the GPU of the worker that asks.",
+               "hpo-server");
   RawOptions raw;
   Declare(app, options, raw);
   if (const std::optional<int> over = ParseCommandLine(app, argc, argv, out, err)) return over;

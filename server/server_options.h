@@ -22,6 +22,7 @@ struct ServerOptions {
   absl::Duration lease_ttl = absl::Seconds(60);
   bool exit_when_finished = false;
   bool resume = false;
+  bool edit = false;                // of ranges and choices, as the files have them
   std::optional<int64_t> end_with;  // the process that started it; nullopt: it outlives that
   std::string address_file;         // empty: none
   std::string restore;              // a backup that shall take the database's place; empty: serve

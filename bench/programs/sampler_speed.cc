@@ -12,6 +12,7 @@
 #include "bench/sampler/problem.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
+#include "sampler/make_sampler.h"
 
 namespace hpo {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "common/base/read_file.h"
 #include "nlohmann/json.hpp"
+#include "worker/text/tokenizers/make_tokenizer.h"
 #include "worker/text/tokenizers/tokenizer.h"
 
 namespace hpo {

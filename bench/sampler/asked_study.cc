@@ -9,6 +9,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
+#include "sampler/make_sampler.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {
@@ -63,7 +64,8 @@ absl::StatusOr<nlohmann::json> AskedStudy::Ask() {
                                           .space = study_.space,
                                           .capacity = kCapacity,
                                           .feasibility = {},
-                                          .budget_trials = study_.budget.trials}));
+                                          .budget_trials = study_.budget.trials,
+                                          .repetition = Repetition::kWhereAllTried}));
   const double asked_s = ProcessorSeconds() - begin + std::exchange(told_s_, 0.0);
   const HistoryTrial trial{.number = TrialNumber{next_number_}, .params = suggestion.params};
   Observe(trial);

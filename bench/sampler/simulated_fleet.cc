@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "sampler/make_pruner.h"
+#include "sampler/make_sampler.h"
 #include "server/placement/placement.h"
 
 namespace hpo {
@@ -60,7 +62,8 @@ AskContext SimulatedFleet::ContextFor(const Card& card, TrialNumber number) cons
   AskContext context{.number = number,
                      .space = study_.space,
                      .capacity = card.capacity,
-                     .budget_trials = study_.budget.trials};
+                     .budget_trials = study_.budget.trials,
+                     .repetition = Repetition::kWhereAllTried};
   if (problem_.memory == SamplerProblem::Memory::kKnown) {
     context.feasibility = KnownNeed(problem_, card.capacity);
   }

@@ -1,5 +1,9 @@
 #include "cli/commands/export_model.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <variant>
@@ -30,6 +34,7 @@ absl::Status CheckWhole(const fs::path& folder) {
     return absl::FailedPreconditionError(
         absl::StrCat("expected a model in ", folder.string(), ", got nothing"));
   }
+  if (fs::exists(folder / kLog, error)) return absl::OkStatus();
   const bool has_config = fs::is_regular_file(folder / "config.json", error);
   const bool has_weights = fs::is_regular_file(folder / "model.safetensors", error) ||
                            fs::is_regular_file(folder / "model.safetensors.index.json", error);
@@ -50,7 +55,7 @@ absl::StatusOr<fs::path> ModelFolder(const Trial& trial) {
   }
   if (completed == nullptr || completed->model_path.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("trial ", Hash(trial.id.number), " kept no model (its trainer writes none)"));
+        absl::StrCat("trial ", Hash(trial.id.number), " left no model; ", kWhereModelsGo));
   }
   const fs::path folder = completed->model_path;
   std::error_code error;
@@ -88,6 +93,18 @@ absl::Status CheckExportTarget(const std::string& destination) {
       !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
     return absl::FailedPreconditionError(absl::StrCat(
         "expected ", destination, " to be new or an empty folder, but something is there"));
+  }
+  // The folder that it will be made in, or an earlier one of those that do not exist yet.
+  fs::path above = fs::absolute(target, error).lexically_normal();
+  if (!above.has_filename()) above = above.parent_path();
+  do {
+    above = above.parent_path();
+  } while (!fs::exists(above, error) && above.has_relative_path());
+  const bool is_folder = fs::is_directory(above, error);
+  if (!is_folder || access(above.c_str(), W_OK | X_OK) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot write to ", destination, ": ",
+                                                      above.string(), ": ",
+                                                      strerror(is_folder ? errno : ENOTDIR)));
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,10 @@
 
 namespace hpo {
 
+// What a program has to do so that there is something to copy.
+constexpr char kWhereModelsGo[] =
+    "a program saves its model in the folder that the variable HPO_OUTPUT_DIR names";
+
 // Copies every file of the trial's best-weights folder (config.json, model.safetensors, vocabulary
 // and tokenizer settings; or whatever a program of the user's own has left) to `destination`, which
 // must not exist or be an empty folder. It appears whole or not at all: copied under a temporary
@@ -17,7 +21,7 @@ namespace hpo {
 //   Unavailable         the disk refuses
 absl::Status ExportModel(const Trial& trial, const std::string& destination);
 
-// Whether a model can be put there: what ExportModel says of `destination`.
+// Whether a model can be put there: what ExportModel says of `destination`, before there is one.
 absl::Status CheckExportTarget(const std::string& destination);
 
 }  // namespace hpo

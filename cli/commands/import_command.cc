@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/render/json.h"
 #include "common/base/status.h"
 #include "common/interop/optuna/optuna_space.h"
@@ -33,6 +34,10 @@ std::string Summary(const ImportResult& result, const OptunaStudy& read, bool co
   if (read.num_not_finite > 0) {
     absl::StrAppend(&text, "; ", read.num_not_finite,
                     " completed with an infinite value, which the search takes for the worst");
+  }
+  if (!read.as_text.empty()) {
+    absl::StrAppend(&text, "; choices of ", absl::StrJoin(read.as_text, ", "),
+                    " that are no numbers or texts are imported as text");
   }
   if (read.num_unfit > 0) {
     absl::StrAppend(&text, "; ", read.num_unfit,
@@ -69,8 +74,8 @@ absl::StatusOr<Client::StudyCheck> FindOrCreate(Session& session, const ImportOp
   const std::string name = made.ok() ? made->name : session.study;
   HPO_ASSIGN_OR_RETURN(const std::vector<StudyStatus> studies, session.client.ListStudies());
   for (const StudyStatus& study : studies) {
-    const bool only = session.study.empty() && studies.size() == 1 &&
-                      (!made.ok() || HasSameParameters(study.spec.space, made->space));
+    const bool only = session.study.empty() && studies.size() == 1 && made.ok() &&
+                      HasSameParameters(study.spec.space, made->space);
     if (study.spec.name == name || only) return Client::StudyCheck{study};
   }
   if (!made.ok()) return made.status();
@@ -103,6 +108,7 @@ absl::Status ImportOptuna(Session& session, const ImportOptions& options) {
                    {"incomplete", read.num_incomplete},
                    {"lacking_parameters", read.num_lacking},
                    {"not_finite", read.num_not_finite},
+                   {"choices_as_text", read.as_text},
                    {"attributes_left_out", read.num_unfit}},
               session.out);
   } else {

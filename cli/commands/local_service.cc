@@ -21,8 +21,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "cli/render/terminal.h"
 #include "common/base/read_file.h"
 #include "common/base/spawn.h"
 #include "common/base/status.h"
@@ -35,8 +36,10 @@ namespace fs = std::filesystem;
 
 constexpr absl::Duration kServerStart = absl::Seconds(60);
 constexpr absl::Duration kPollServer = absl::Milliseconds(50);
+constexpr absl::Duration kLastQuestion = absl::Seconds(5);
 constexpr absl::Duration kEndOfAnother = absl::Seconds(5);
 constexpr int kQuotedLines = 12;
+constexpr int kErrorColumns = 400;  // of an error that a log tells
 constexpr char kAnyPort[] = "127.0.0.1:0";
 constexpr size_t kSocketPathLimit = sizeof(sockaddr_un::sun_path);
 
@@ -64,12 +67,6 @@ uint64_t SignalsSeen() {
   return read(signal_events, &count, sizeof count) == sizeof count ? count : 0;
 }
 
-// The end of a log from byte `from` on, as one line for an error message.
-std::string QuotedEnd(const std::string& path, uintmax_t from) {
-  return absl::StrReplaceAll(LogTail(path, static_cast<int64_t>(from), kQuotedLines),
-                             {{"\n", "; "}});
-}
-
 uintmax_t SizeOf(const std::string& path) {
   std::error_code error;
   const uintmax_t size = fs::file_size(path, error);
@@ -81,6 +78,20 @@ std::string ErrorOf(const std::string& line) {
   const std::string level = " error ";
   const size_t at = line.find(level);
   return at == std::string::npos ? line : line.substr(at + level.size());
+}
+
+// The last error that a log tells from byte `from` on, else its last line; where there is more, the
+// log's path.
+std::string LastErrorOf(const std::string& log, uintmax_t from) {
+  const std::string tail = LogTail(log, static_cast<int64_t>(from), kQuotedLines);
+  const std::vector<std::string> lines = absl::StrSplit(tail, '\n');
+  std::string error = lines.back();
+  for (const std::string& line : lines) {
+    if (line != ErrorOf(line)) error = line;
+  }
+  error = ErrorOf(error);
+  const std::string shown = FitTo(error, kErrorColumns);
+  return lines.size() == 1 && shown == error ? shown : absl::StrCat(shown, "; its log: ", log);
 }
 
 // The process that has the database, of a server's error; nullopt: it names none.
@@ -184,7 +195,7 @@ absl::Status LocalService::StartServer() {
   HPO_ASSIGN_OR_RETURN(server_, StartProgram(argv, log));
   for (const absl::Time end = absl::Now() + kServerStart; absl::Now() < end;) {
     if (WaitForProcess(server_, /*events=*/-1, kPollServer)) {
-      return absl::FailedPreconditionError(QuotedEnd(log, log_begin));
+      return absl::FailedPreconditionError(LastErrorOf(log, log_begin));
     }
     const absl::StatusOr<std::string> address = ReadFile(address_file);
     if (!address.ok()) continue;
@@ -197,7 +208,8 @@ absl::Status LocalService::StartServer() {
                                                   "; its log: ", log));
 }
 
-absl::Status LocalService::StartWorker() {
+absl::Status LocalService::StartWorker(std::function<void(int)> on_signal) {
+  on_signal_ = std::move(on_signal);
   std::vector<std::string> argv = {options_.programs + "/hpo-worker",
                                    "--server",
                                    address_,
@@ -242,6 +254,11 @@ std::string LocalService::WorkerLog() const {
   return log->substr(worker_log_begin_);
 }
 
+std::optional<StudyStatus> LocalService::StudyAtEnd() const {
+  const std::lock_guard lock(mutex_);
+  return study_at_end_;
+}
+
 bool LocalService::WaitForEnd(absl::Duration timeout) {
   std::unique_lock lock(mutex_);
   return ended_.wait_for(lock, absl::ToChronoMilliseconds(timeout),
@@ -251,31 +268,34 @@ bool LocalService::WaitForEnd(absl::Duration timeout) {
 void LocalService::Watch() {
   const std::string log = options_.folder + "/worker.log";
   std::optional<int> status;
+  int num_signals = 0;
   while (!status) {
     status = WaitForProcess(worker_, signal_events, absl::InfiniteDuration());
     for (uint64_t signals = status ? 0 : SignalsSeen(); signals > 0; --signals) {
       interrupted_ = true;
       Tell(worker_, SIGTERM);
+      on_signal_(++num_signals);
     }
   }
-  Client client(address_);
+  Client client(address_, kLastQuestion, Client::Source::kOwn);
   const absl::StatusOr<StudyStatus> study = client.GetStudy(options_.study);
   const bool finished = study.ok() && study->finished;
   {
     const std::lock_guard lock(mutex_);
     worker_has_ended_ = true;
+    if (study.ok()) study_at_end_ = *study;
     if (!finished && !interrupted_) {
       const int code = WIFEXITED(*status) ? WEXITSTATUS(*status) : -1;
       const std::string word = LastWordOfWorker();
       worker_failure_.blocked = code == static_cast<int>(ExitCode::kBlocked);
-      // What it was started with is wrong: one line says it all.
-      const bool is_whole =
-          code == static_cast<int>(ExitCode::kConfiguration) && word != ErrorOf(word);
+      // What it was started with is wrong: how it ended says no more.
+      const bool says_all = code == static_cast<int>(ExitCode::kConfiguration);
       worker_failure_.text =
           worker_failure_.blocked
               ? ErrorOf(word)
-              : absl::StrCat("hpo-worker ", DescribeEnd(*status), ": ",
-                             is_whole ? ErrorOf(word) : QuotedEnd(log, worker_log_begin_));
+              : absl::StrCat(
+                    says_all ? "" : absl::StrCat("hpo-worker ", DescribeEnd(*status), ": "),
+                    LastErrorOf(log, worker_log_begin_));
     }
   }
   ended_.notify_all();

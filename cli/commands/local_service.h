@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -45,14 +46,17 @@ class LocalService {
 
   // From here on SIGINT and SIGTERM give the running trial back and end the worker, then the
   // server; a second one kills the trial. So does the end of a worker while its study goes on.
-  // Once.
-  absl::Status StartWorker();
+  // `on_signal` is called for each of them, from another thread, with how many have come. Once.
+  absl::Status StartWorker(std::function<void(int)> on_signal);
 
   // A signal came.
   bool interrupted() const { return interrupted_; }
 
   // Waits for the worker's end, at most so long; whether it has ended.
   bool WaitForEnd(absl::Duration timeout);
+
+  // After the worker's end: the study as it left it; nullopt where the server did not answer.
+  std::optional<StudyStatus> StudyAtEnd() const;
 
   // How the worker ended while its study went on: what it said, and whether it can run nothing
   // (ExitCode::kBlocked). Empty: it did not.
@@ -92,6 +96,8 @@ class LocalService {
   std::condition_variable ended_;
   bool worker_has_ended_ = false;
   Failure worker_failure_;
+  std::optional<StudyStatus> study_at_end_;
+  std::function<void(int)> on_signal_;
   std::thread watcher_;
 };
 

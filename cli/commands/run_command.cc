@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/commands/export_model.h"
@@ -15,6 +16,7 @@
 #include "cli/commands/reminder.h"
 #include "cli/commands/trial_commands.h"
 #include "cli/commands/watch.h"
+#include "cli/last_run.h"
 #include "cli/render/progress.h"
 #include "cli/render/study_text.h"
 #include "cli/render/trial_warnings.h"
@@ -27,7 +29,10 @@
 #include "common/command_line/shell_word.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
+#include "common/models/task_kind.h"
+#include "common/space/placeholders.h"
 #include "common/study/study_file.h"
+#include "common/study/study_status.h"
 
 namespace hpo {
 namespace {
@@ -96,6 +101,23 @@ std::string FolderOf(const RunOptions& options, const std::string& study) {
   return UserFolder("XDG_DATA_HOME", ".local/share") + "/hpo/runs/" + study;
 }
 
+void AppendShellWord(std::string* out, const std::string& word) { *out += ShellWord(word); }
+
+// What is wrong before anything is read.
+absl::Status CheckWords(const RunOptions& options) {
+  if (options.folder.empty() && UserFolder("XDG_DATA_HOME", ".local/share").empty()) {
+    return absl::InvalidArgumentError(
+        "--dir: expected a folder, as neither XDG_DATA_HOME nor HOME is set");
+  }
+  const std::vector<std::string>& words = options.worker_arguments;
+  if (!words.empty() && !absl::StartsWith(words.front(), "-")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected one study, and after -- options of hpo-worker, got '", words.front(),
+                     "' as well"));
+  }
+  return absl::OkStatus();
+}
+
 // What runs this study again, with some more options; its budget and target are kept in the
 // database.
 std::string Again(const RunOptions& options, const std::vector<std::string>& more = {}) {
@@ -126,20 +148,51 @@ std::string Again(const RunOptions& options, const std::vector<std::string>& mor
 class RunVoice {
  public:
   explicit RunVoice(Session& session)
-      : display_(session.terminal, session.json ? nowhere_ : session.out,
+      : json_(session.json),
+        display_(session.terminal, session.json ? nowhere_ : session.out,
                  [this] { reminder_.Said(); }),
-        reminder_([this, json = session.json](const std::string& line) {
-          if (!json) return display_.Remind(line);
+        reminder_([this](const std::string& line) {
+          if (!json_) return display_.Remind(line);
           std::cerr << line << std::endl;
         }) {}
 
   WatchDisplay& display() { return display_; }
   Reminder& reminder() { return reminder_; }
+  void Say(const std::string& line) {
+    if (!json_) return display_.Say(line);
+    std::cerr << line << std::endl;
+  }
 
  private:
+  const bool json_;
   std::ostream nowhere_{nullptr};
   WatchDisplay display_;
   Reminder reminder_;
+};
+
+// A run's news. Where a model is to be exported, the first trial that leaves none is named, now and
+// not when the night is over.
+class RunNews final : public WatchListener {
+ public:
+  // `voice` outlives it.
+  RunNews(RunVoice& voice, bool wants_model) : voice_(voice), wants_model_(wants_model) {}
+
+  void Show(const StudyStatus& study) override { voice_.display().Show(study); }
+  void Show(const TrialChanged& change, const StudyStatus& study) override {
+    voice_.display().Show(change, study);
+    const Trial& trial = change.trial;
+    const Completed* const completed =
+        trial.outcome ? std::get_if<Completed>(&*trial.outcome) : nullptr;
+    if (!wants_model_ || completed == nullptr || !completed->model_path.empty()) return;
+    wants_model_ = false;
+    voice_.Say(absl::StrCat("warning: --export: trial ", trial.id.number.value, " left no model; ",
+                            kWhereModelsGo));
+  }
+  void Close() override { voice_.display().Close(); }
+
+ private:
+  RunVoice& voice_;
+  bool wants_model_;
 };
 
 struct NextStep {
@@ -162,6 +215,11 @@ std::string StepLines(const std::vector<NextStep>& steps) {
 NextStep GoOn(const RunOptions& options, const StudyStatus& study) {
   const Budget& budget = study.spec.budget;
   if (!study.failure.empty()) return {Again(options), "go on, once the cause is mended"};
+  if (absl::StartsWith(study.waiting_for, kAllFailed))
+    return {Again(options), "run the failed trials again, once it is mended"};
+  if (absl::StartsWith(study.waiting_for, kSpaceUsedUp)) {
+    return {Again(options, {"--edit"}), "go on, once the study's file has more values"};
+  }
   // Where it ended before its budget was used up, the watch has said why, and what to change.
   if (!study.waiting_for.empty()) return {Again(options), "go on, once that is changed"};
   const bool time_is_up = budget.wall_clock && study.wall_clock_used >= *budget.wall_clock;
@@ -170,7 +228,8 @@ NextStep GoOn(const RunOptions& options, const StudyStatus& study) {
 }
 
 // Commands for the time after this one, whose server has then ended.
-std::string NextSteps(const RunOptions& options, const StudyStatus& study, bool has_model) {
+std::string NextSteps(const RunOptions& options, const StudyStatus& study, bool has_model,
+                      std::optional<TrialNumber> failed) {
   const std::string of_database =
       absl::StrCat("hpo --db ", ShellWord(FolderOf(options, study.spec.name) + "/hpo.db"), " ");
   const std::string of_study = absl::StrCat(" --study ", ShellWord(study.spec.name));
@@ -187,6 +246,8 @@ std::string NextSteps(const RunOptions& options, const StudyStatus& study, bool 
   if (study.best_trial) {
     look(absl::StrCat("trial logs ", study.best_trial->value), "what the best trial printed");
   }
+  if (failed)
+    look(absl::StrCat("trial logs ", failed->value), "what the last failed trial printed");
   look(absl::StrCat("export optuna ", ShellWord(study.spec.name + ".db")),
        "for Optuna and its dashboard");
   return absl::StrCat("\nnext:\n", StepLines({GoOn(options, study)}),
@@ -201,19 +262,40 @@ absl::StatusOr<bool> HasModel(Session& session) {
   return completed != nullptr && !completed->model_path.empty();
 }
 
+// The newest of those that failed; nullopt: none has.
+absl::StatusOr<std::optional<TrialNumber>> LastFailed(Session& session) {
+  HPO_ASSIGN_OR_RETURN(const TrialListing failed,
+                       session.client.ListTrials({.study = session.study,
+                                                  .states = {TrialState::kFailed},
+                                                  .page_size = 1,
+                                                  .newest_first = true}));
+  if (failed.trials.empty()) return std::nullopt;
+  return failed.trials.front().id.number;
+}
+
+// The best trial, with its model's copy where one was asked for. It is shown as well where its
+// model cannot be copied.
+absl::Status ShowBestOf(Session& session, const RunOptions& options) {
+  const absl::Status shown = ShowBest(session, /*count=*/1, options.export_to);
+  if (shown.ok() || options.export_to.empty()) return shown;
+  HPO_RETURN_IF_ERROR(ShowBest(session, /*count=*/1, /*export_to=*/""));
+  return Annotate(shown, "--export");
+}
+
 absl::StatusOr<int> ShowEnd(Session& session, const RunOptions& options, const StudyStatus& study) {
   if (!session.json) {
     session.out << "\n"
                 << DescribeProgress(study) << " trials, " << DescribeOoms(study.counts) << "\n"
                 << FailureText(study);
   }
-  if (study.counts.completed > 0) {
-    HPO_RETURN_IF_ERROR(ShowBest(session, /*count=*/1, options.export_to));
-  }
+  const absl::Status best =
+      study.counts.completed > 0 ? ShowBestOf(session, options) : absl::OkStatus();
   if (!session.json) {
     HPO_ASSIGN_OR_RETURN(const bool has_model, HasModel(session));
-    session.out << NextSteps(options, study, has_model);
+    HPO_ASSIGN_OR_RETURN(const std::optional<TrialNumber> failed, LastFailed(session));
+    session.out << NextSteps(options, study, has_model, failed);
   }
+  HPO_RETURN_IF_ERROR(best);
   if (!study.failure.empty()) return kExitStudyFailed;
   return study.counts.completed > 0 ? kExitOk : kExitNothingCompleted;
 }
@@ -242,8 +324,7 @@ std::string WhatIsAwaited(Client& client, const LocalService& service, const std
       {.study = study, .states = {TrialState::kRunning}, .page_size = 0, .page_token = ""});
   std::string line =
       AwaitedLine(*status, running.ok() ? running->trials : std::vector<Trial>{}, absl::Now());
-  // To start a worker is no advice here: it has been started.
-  if (line.empty() || absl::StrContains(line, "no worker is connected")) {
+  if (line.empty()) {
     const std::string word = service.LastWordOfWorker();
     line = absl::StrCat("waits for hpo-worker, whose log ",
                         word.empty() ? "is empty" : "ends: ", Printable(word));
@@ -251,6 +332,31 @@ std::string WhatIsAwaited(Client& client, const LocalService& service, const std
   if (!service.interrupted()) return line;
   return absl::StrCat("stops: the worker gives its trial back; another Ctrl-C ends it at once; ",
                       line);
+}
+
+// What is said at once when somebody wants the run to end.
+std::string StoppingLine(int num_signals) {
+  return num_signals == 1
+             ? "stops: the worker gives back what it runs; another Ctrl-C ends it at once"
+             : "stops: what still runs is ended at once";
+}
+
+// What an interrupted run has kept, and how it goes on.
+void ShowInterrupted(const RunOptions& options, const std::string& folder,
+                     const std::optional<StudyStatus>& study, RunVoice& voice) {
+  std::string kept = absl::StrCat("interrupted: the results are kept in ", folder);
+  if (study) {
+    const TrialCounts& counts = study->counts;
+    kept = absl::StrCat("interrupted: ", DescribeProgress(*study),
+                        " trials have ended; their results are kept in ", folder);
+    const int64_t open = counts.queued + counts.running;
+    if (open > 0) {
+      absl::StrAppend(&kept, "; ", open, open == 1 ? " trial" : " trials",
+                      " that had not ended will run again");
+    }
+  }
+  voice.Say(kept);
+  voice.Say(absl::StrCat("to go on: ", Again(options)));
 }
 
 // Until the study has a worker, so that nobody is told that it waits for one.
@@ -264,11 +370,26 @@ void WaitForWorker(Session& session, LocalService& service) {
   }
 }
 
+// Who runs a study again whose trials have all failed has mended the cause.
+absl::Status RetryIfAllFailed(Session& session) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  if (!absl::StartsWith(study.waiting_for, kAllFailed)) return absl::OkStatus();
+  HPO_ASSIGN_OR_RETURN(const RetriedTrials retried,
+                       session.client.RetryTrials(session.study, /*numbers=*/{}));
+  if (session.json || retried.trials.empty()) return absl::OkStatus();
+  session.out << kAllFailed << "; " << retried.trials.size()
+              << (retried.trials.size() == 1 ? " configuration runs" : " configurations run")
+              << " again, as new trials" << std::endl;
+  return absl::OkStatus();
+}
+
 // Starts the worker and follows the study.
 absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalService& service,
                            RunVoice& voice) {
+  HPO_RETURN_IF_ERROR(RetryIfAllFailed(session));
   HPO_ASSIGN_OR_RETURN(const StudyStatus before, session.client.GetStudy(session.study));
-  HPO_RETURN_IF_ERROR(service.StartWorker());
+  HPO_RETURN_IF_ERROR(
+      service.StartWorker([&voice](int num_signals) { voice.Say(StoppingLine(num_signals)); }));
   voice.reminder().WaitFor(
       [client =
            std::make_shared<Client>(service.address(), kReminderDeadline, Client::Source::kOwn),
@@ -281,7 +402,8 @@ absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalSer
       .after_sequence = before.sequence,
       .patience = absl::ZeroDuration(),
       .until_blocked_for = StartsSeveralWorkers(options) ? kFleetsStart : absl::ZeroDuration()};
-  const absl::StatusOr<StudyStatus> study = Watch(session.client, watch, voice.display());
+  RunNews news(voice, !options.export_to.empty());
+  const absl::StatusOr<StudyStatus> study = Watch(session.client, watch, news);
   voice.reminder().WaitFor(nullptr);
   if (!session.json) {
     for (const std::string& text : TrialWarnings(service.WorkerLog(), kMostWarnings)) {
@@ -294,7 +416,8 @@ absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalSer
   }
   if (study.ok() && study->finished) return ShowEnd(session, options, *study);
   if (service.interrupted()) {
-    if (!session.json) session.out << "stopped; to go on: " << Again(options) << "\n";
+    service.WaitForEnd(absl::InfiniteDuration());
+    ShowInterrupted(options, FolderOf(options, session.study), service.StudyAtEnd(), voice);
     return kInterrupted;
   }
   if (study.ok() && study->blocked) {
@@ -303,14 +426,44 @@ absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalSer
   }
   const LocalService::Failure failure = service.WorkerFailure();
   if (failure.blocked) return EndBlocked(session, options, failure.text, nullptr);
+  if (absl::StrContains(failure.text, " is given back")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(failure.text, "; to go on, once that is mended: ", Again(options)));
+  }
   if (!failure.text.empty()) return absl::FailedPreconditionError(failure.text);
   HPO_RETURN_IF_ERROR(study.status());
   return absl::InternalError("hpo-server has ended while the study went on");
 }
 
+// What the worker is given to run, and the placeholders of it: now, not at the first trial.
+absl::Status CheckCommands(const RunOptions& options, const StudySpec& spec) {
+  // What stands after -- may name one, too.
+  bool has_program = !spec.trainer.command.empty() || !options.worker_arguments.empty();
+  for (const auto& [name, value] : options.passed_on) {
+    has_program = has_program || name == "--trainer";
+    if (name != "--trainer" && name != "--metrics-file") continue;
+    HPO_RETURN_IF_ERROR(Annotate(CheckPlaceholders(value, ParameterNames(spec)), name));
+  }
+  if (has_program || ParseTaskKind(spec.trainer.task)) return absl::OkStatus();
+  return Unexpected("trainer.command",
+                    absl::StrCat("a program for the task ", spec.trainer.task,
+                                 ", here or by --trainer \"COMMAND\""),
+                    "none");
+}
+
+// The server's error with the command that takes a changed file here, where no other server runs.
+absl::Status WithAdviceForRun(const RunOptions& options, const std::string& study,
+                              const absl::Status& error) {
+  if (error.ok()) return error;
+  const std::string edit = absl::StrCat("hpo study edit ", study, " FILE");
+  return absl::Status(error.code(),
+                      absl::StrReplaceAll(error.message(), {{edit, Again(options, {"--edit"})}}));
+}
+
 }  // namespace
 
 absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
+  HPO_RETURN_IF_ERROR(CheckWords(options));
   // Now, not when the night is over.
   HPO_RETURN_IF_ERROR(options.export_to.empty() ? absl::OkStatus()
                                                 : CheckExportTarget(options.export_to));
@@ -324,6 +477,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
                   [](const auto& option) { return option.first == "--trainer"; });
   if (has_trainer) overrides.task = "custom";
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, LoadStudy(options.study, overrides));
+  HPO_RETURN_IF_ERROR(CheckCommands(options, spec));
   LocalServiceOptions local{.programs = ProgramFolder(),
                             .folder = FolderOf(options, spec.name),
                             .server_arguments = {"--study", options.study, "--resume"},
@@ -331,6 +485,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   if (!options.name.empty()) {
     local.server_arguments.insert(local.server_arguments.end(), {"--name", options.name});
   }
+  if (options.edit) local.server_arguments.emplace_back("--edit");
   if (overrides.task) {
     local.server_arguments.insert(local.server_arguments.end(), {"--task", *overrides.task});
   }
@@ -347,7 +502,10 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   voice.reminder().WaitFor([folder = local.folder] {
     return absl::StrCat("waits for hpo-server to start; its log: ", folder, "/server.log");
   });
-  HPO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalService> service, LocalService::Start(local));
+  const absl::StatusOr<std::unique_ptr<LocalService>> started = LocalService::Start(local);
+  HPO_RETURN_IF_ERROR(WithAdviceForRun(options, spec.name, started.status()));
+  LocalService* const service = started->get();
+  RememberRun({.folder = local.folder, .study = spec.name});
   Client client(service->address(), absl::Seconds(30), Client::Source::kOwn);
   Session own{.client = client,
               .out = session.out,
@@ -364,7 +522,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   }
   if (!own.json) {
     own.out << "study " << spec.name << ": hpo-worker "
-            << absl::StrJoin(local.worker_arguments, " ") << "\n"
+            << absl::StrJoin(local.worker_arguments, " ", AppendShellWord) << "\n"
             << "folder " << local.folder << "; look with: HPO_SERVER=" << service->address()
             << " hpo status --study " << ShellWord(spec.name) << std::endl;
   }

@@ -218,11 +218,15 @@ absl::Status CreateStudy(Session& session, const StudyFileOptions& file) {
   }
   session.out << "study " << check.study.spec.name
               << (check.created ? " created\n" : " was there already\n");
+  if (check.study.finished && !check.study.waiting_for.empty()) {
+    session.out << "ended: " << Printable(check.study.waiting_for) << "\n";
+  }
   return absl::OkStatus();
 }
 
 absl::StatusOr<StudyStatus> WatchStudy(Session& session, bool until_finished) {
-  const WatchOptions options{.study = session.study, .until_finished = until_finished};
+  const WatchOptions options{
+      .study = session.study, .until_finished = until_finished, .output = &session.out};
   if (session.json) {
     WatchLines lines(session.out);
     HPO_ASSIGN_OR_RETURN(StudyStatus study, Watch(session.client, options, lines));

@@ -43,7 +43,9 @@ absl::StatusOr<Attempt> ChooseAttempt(const Trial& trial, std::optional<int64_t>
 // else that of `hpo run`, which lies beside the database, and their usual one.
 absl::StatusOr<std::vector<fs::path>> StateFolders(Session& session, const std::string& named) {
   if (!named.empty()) return std::vector<fs::path>{named};
-  const fs::path usual = UserFolder("XDG_STATE_HOME", ".local/state") + "/hpo/worker";
+  const std::string state = UserFolder("XDG_STATE_HOME", ".local/state");
+  std::vector<fs::path> usual;
+  if (!state.empty()) usual.emplace_back(state + "/hpo/worker");
   std::string database = session.database;
   if (database.empty()) {
     HPO_ASSIGN_OR_RETURN(const ServerStatus server, session.client.GetServer());
@@ -51,8 +53,8 @@ absl::StatusOr<std::vector<fs::path>> StateFolders(Session& session, const std::
   }
   std::error_code error;
   const fs::path folder = fs::absolute(database, error).parent_path();
-  if (database.empty() || error) return std::vector<fs::path>{usual};
-  return std::vector<fs::path>{folder / "worker", usual};
+  if (!database.empty() && !error) usual.insert(usual.begin(), folder / "worker");
+  return usual;
 }
 
 // Below any of the workers' folders; only the one that ran the attempt has it. As

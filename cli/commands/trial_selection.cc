@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "cli/render/param_words.h"
+#include "cli/render/terminal.h"
 #include "cli/render/wording.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
@@ -60,9 +61,14 @@ absl::Status CheckName(const std::string& option, const std::string& name, const
   const bool is_known = std::find(known.begin(), known.end(), name) != known.end();
   const auto has_it = [&](const Trial& trial) { return FieldOf(trial, name).has_value(); };
   if (is_known || std::any_of(trials.begin(), trials.end(), has_it)) return absl::OkStatus();
+  std::string hint = DidYouMean(name, known);
+  if (name == "tag" || name == "tags") hint = "; for tags: --tag NAME";
+  if (name == "created" || name == "started" || name == "ended") {
+    hint = "; times cannot be compared, but time, in seconds, can";
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(option, ": expected a parameter, a metric, number, state, value or time, got '",
-                   name, "'", DidYouMean(name, known)));
+                   name, "'", hint));
 }
 
 struct Comparison {
@@ -88,8 +94,7 @@ absl::StatusOr<Comparison> ParseComparison(const std::string& word) {
       "--where: expected NAME=VALUE, or with !=, <, <=, > or >= between, got '", word, "'"));
 }
 
-template <typename T>
-bool Compare(const T& left, const std::string& comparison, const T& right) {
+bool Compare(double left, const std::string& comparison, double right) {
   if (comparison == "=") return left == right;
   if (comparison == "!=") return left != right;
   if (comparison == "<") return left < right;
@@ -117,11 +122,14 @@ absl::Status ReadNumber(Comparison& condition) {
   return CannotCompare(condition, condition.name == "time" ? "a number of seconds" : "a number");
 }
 
+// `why`: what is compared has no order.
+absl::Status HasNoOrder(const Comparison& condition, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--where: ", condition.name, ": expected = or !=, as ", why, ", got ", condition.comparison));
+}
+
 absl::Status CheckState(const Comparison& condition) {
-  if (!IsEquality(condition)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--where: state: expected = or !=, got ", condition.comparison));
-  }
+  if (!IsEquality(condition)) return HasNoOrder(condition, "states have no order");
   std::vector<std::string> names;
   for (const TrialState state : kTrialStates) names.push_back(absl::AsciiStrToLower(Name(state)));
   const std::string state = absl::AsciiStrToLower(condition.value);
@@ -135,10 +143,14 @@ absl::Status ReadChoice(Comparison& condition, const CategoricalDomain& domain,
   std::vector<std::string> choices;
   bool has_number = false;
   for (const ParamValue& choice : domain.choices) {
-    choices.push_back(ShowParam(choice));
+    choices.push_back(Printable(ShowParam(choice)));
     has_number = has_number || AsNumber(choice).has_value();
   }
-  if (!IsEquality(condition)) return has_number ? ReadNumber(condition) : absl::OkStatus();
+  if (!IsEquality(condition)) {
+    if (has_number) return ReadNumber(condition);
+    return HasNoOrder(
+        condition, absl::StrCat("its choices (", absl::StrJoin(choices, ", "), ") have no order"));
+  }
   condition.choice = ChoiceWritten(domain, condition.value);
   const bool is_comparable = has_number && ReadNumber(condition).ok();
   if (condition.choice || choices.empty() || is_comparable) return absl::OkStatus();
@@ -159,7 +171,8 @@ absl::Status ReadValue(Comparison& condition, const StudySpec& study,
   if (parameter != nullptr) {
     return ReadChoice(condition, std::get<CategoricalDomain>(parameter->domain), trials);
   }
-  return condition.name == "state" ? CheckState(condition) : absl::OkStatus();
+  if (condition.name == "state") return CheckState(condition);
+  return IsEquality(condition) ? absl::OkStatus() : HasNoOrder(condition, "its values are texts");
 }
 
 bool Holds(const Trial& trial, const Comparison& condition) {
@@ -174,12 +187,11 @@ bool Holds(const Trial& trial, const Comparison& condition) {
   if (const double* held = std::get_if<double>(&*field)) {
     return condition.number && Compare(*held, condition.comparison, *condition.number);
   }
-  const std::string& text = std::get<std::string>(*field);
-  // A number is neither more nor less than a text.
-  if (!IsEquality(condition) && condition.number) return false;
+  // A text is neither more nor less than a number, and nothing else has an order.
+  if (!IsEquality(condition)) return false;
   const bool is_state = condition.name == "state";
-  return Compare(text, condition.comparison,
-                 is_state ? absl::AsciiStrToLower(condition.value) : condition.value);
+  const std::string value = is_state ? absl::AsciiStrToLower(condition.value) : condition.value;
+  return (std::get<std::string>(*field) == value) == (condition.comparison == "=");
 }
 
 void Sort(std::vector<Trial>& trials, const std::string& name, bool largest_first) {

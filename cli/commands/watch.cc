@@ -75,6 +75,11 @@ void WatchDisplay::Remind(const std::string& line) {
   out_ << line << std::endl;
 }
 
+void WatchDisplay::Say(const std::string& line) {
+  absl::MutexLock lock(&mutex_);
+  PrintLine(line);
+}
+
 void WatchDisplay::Redraw(const std::string& line) {
   if (!terminal_.interactive) return;
   const int columns = terminal_.columns > 1 ? terminal_.columns - 1 : 0;
@@ -139,6 +144,7 @@ class StudyWatch {
   const StudyStatus& study() const { return study_; }
 
   bool IsOver() const {
+    if (options_.output != nullptr && !options_.output->good()) return true;
     const bool blocked = blocked_since_ && options_.until_blocked_for &&
                          absl::Now() - *blocked_since_ >= *options_.until_blocked_for;
     const bool ends = (options_.until_finished && study_.finished) || blocked;
@@ -179,7 +185,7 @@ class StudyWatch {
     }
   }
 
-  // The front is read anew only where another trial has completed.
+  // The front is read again only where another trial has completed.
   absl::Status ReadStudy() {
     StudyStatus before = std::exchange(study_, {});
     absl::StatusOr<StudyStatus> now = client_.GetStudy(before.spec.name);

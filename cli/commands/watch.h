@@ -45,6 +45,9 @@ class WatchDisplay final : public WatchListener {
   // What is waited for while there are no news; on a terminal in place of the redrawn line.
   void Remind(const std::string& line) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // A line that is no news of the study.
+  void Say(const std::string& line) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Ends the redrawn line, so that what follows starts on its own.
   void Close() override ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -97,6 +100,8 @@ struct WatchOptions {
   absl::Duration patience = absl::Seconds(60);
   // Ends the watch of a study that has been blocked (StudyStatus) for so long; nullopt: never.
   std::optional<absl::Duration> until_blocked_for = {};
+  // Ends the watch when nothing can be written to it any more; null: it goes on.
+  const std::ostream* output = nullptr;
 };
 
 // Watches until the study is finished or blocked (where asked), the server drains or is away for

@@ -18,7 +18,6 @@ namespace hpo {
 namespace {
 
 constexpr size_t kNumLargest = 5;
-constexpr const char* kTextKeys[] = {"text", "sentence", "review"};  // in any case
 
 int64_t NumWords(absl::string_view text) {
   const std::vector<absl::string_view> words =
@@ -36,12 +35,8 @@ class Profiler {
 
   //   InvalidArgument  the row has no text; names file and line
   absl::Status AddRow(const nlohmann::json& json, int64_t line, const std::string& origin) {
-    const std::optional<std::string> content = TextOf(json);
-    if (!content.has_value()) {
-      return DataError(origin, line,
-                       absl::StrCat("expected a text (text, sentence or review), got ",
-                                    FieldNames(json), "; name the field of the text 'text'"));
-    }
+    const absl::StatusOr<std::string> content = RowText(json);
+    if (!content.ok()) return DataError(origin, line, content.status().message());
     std::optional<std::string> pair;
     if (const nlohmann::json* const found = FindField(json, "pair");
         found != nullptr && found->is_string()) {
@@ -86,14 +81,6 @@ class Profiler {
     std::optional<int64_t> items;
     int64_t tokens = 0;
   };
-
-  static std::optional<std::string> TextOf(const nlohmann::json& json) {
-    for (const char* const key : kTextKeys) {
-      const nlohmann::json* const found = FindField(json, key);
-      if (found != nullptr && found->is_string()) return found->get<std::string>();
-    }
-    return std::nullopt;
-  }
 
   static bool IsList(const nlohmann::json& json) {
     return json.is_array() && !json.empty() && json.front().is_object();

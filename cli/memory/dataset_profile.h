@@ -36,8 +36,8 @@ struct ProfileOptions {
   const Tokenizer* tokenizer = nullptr;  // null: words are counted
 };
 
-// Reads CSV (.csv, .tsv) with a column text, or else JSON rows with text, sentence or review, in
-// any case, as worker/text/data/readers.h does. Token lengths are of the text, special tokens
+// Reads CSV (.csv, .tsv), or else JSON rows, with text, sentence or review, in any case, as
+// worker/text/data/readers.h does. Token lengths are of the text, special tokens
 // included; what a pipeline puts before it (a question about an aspect) is not part of the file.
 //   NotFound, Unavailable  the file cannot be read
 //   InvalidArgument        no samples; a line that is no object or has no text, no sample that has

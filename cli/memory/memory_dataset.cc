@@ -15,6 +15,7 @@
 #include "cli/render/table.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
+#include "worker/text/tokenizers/make_tokenizer.h"
 
 namespace hpo {
 namespace {

@@ -22,7 +22,7 @@ struct MemoryFitOptions {
   int64_t grad_accum = 1;
 };
 
-// The largest micro-batch for each length and card, of a configuration that has `params` besides.
+// The largest micro-batch for each length and card, of a configuration that also has `params`.
 // Whether any cell has one. Needs no server.
 absl::StatusOr<bool> ShowMemoryFit(Session& session, const MemoryFitOptions& options);
 

@@ -57,7 +57,7 @@ void AddDevice(CLI::App* command, CardOptions& device, bool several) {
   command
       ->add_option("--device", device.kind,
                    "cuda or cpu; for cpu, only the memory of tensors counts")
-      ->check(CLI::IsMember({"cuda", "cpu"}))
+      ->check(OneOf({"cuda", "cpu"}))
       ->capture_default_str();
   command
       ->add_option("--headroom", device.headroom,
@@ -74,12 +74,12 @@ void AddKernels(CLI::App* command, KernelOptions& options) {
   command
       ->add_option("--kernels", options.kernels,
                    "Training step to assume [default: hpo-trainer's if it supports the model]")
-      ->check(CLI::IsMember({"hpo-trainer", "huggingface"}));
+      ->check(OneOf({"hpo-trainer", "huggingface"}));
   command
       ->add_option("--task", options.task,
                    "Task of the model [default: text-classification; for Hugging Face's decoders "
                    "language-modeling]")
-      ->check(CLI::IsMember({"text-classification", "language-modeling"}))
+      ->check(OneOf({"text-classification", "language-modeling"}))
       ->type_name("NAME");
   command
       ->add_option(
@@ -101,7 +101,7 @@ void AddEstimate(CLI::App& group, const OnChosen& on_chosen) {
   const auto compare = std::make_shared<std::vector<std::string>>();
   CLI::App* const estimate =
       Add(group, "estimate", "Predict the memory of a configuration by class, and whether it fits",
-          "hpo memory estimate model.name=bert-large-uncased train.batch_size=48 --limit 24GiB");
+          "hpo memory estimate model.name=roberta-large train.batch_size=48 --limit 24GiB");
   CLI::Option* const params =
       estimate->add_option("params", options->params, "Parameters of the configuration")
           ->type_name("NAME=VALUE");
@@ -199,8 +199,8 @@ void AddPlan(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemoryPlanOptions>();
   CLI::App* const plan = Add(
       group, "plan", "Find the cheapest changes that make a configuration fit (needs no server)",
-      "hpo memory plan model.name=bert-large-uncased train.batch_size=48 tok.max_length=480 "
-      "--card 24GiB");
+      "hpo memory plan model.name=bert-large-uncased train.batch_size=48 \\\n"
+      "    tok.max_length=480 --card 24GiB");
   plan->add_option("params", options->params, "Parameters of the configuration")
       ->type_name("NAME=VALUE")
       ->required();
@@ -232,10 +232,12 @@ void AddBudget(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemoryBudgetOptions>();
   CLI::App* const budget =
       Add(group, "budget", "Compare the memory of two configurations by class (needs no server)",
-          "hpo memory budget model.name=Qwen/Qwen2.5-7B-Instruct lora.rank=128 "
-          "lora.targets=all-linear lora.base=bf16 \\\n    train.precision=bf16 "
-          "memory.checkpoint_every=1 train.batch_size=2 train.grad_accum=8 tok.max_length=2048 \\\n"
-          "    --compare train.batch_size=1 train.grad_accum=16 tok.max_length=1536 --card 24GiB");
+          "hpo memory budget model.name=Qwen/Qwen2.5-7B-Instruct lora.rank=128 \\\n"
+          "    lora.targets=all-linear lora.base=bf16 train.precision=bf16 \\\n"
+          "    memory.checkpoint_every=1 train.batch_size=2 train.grad_accum=8 \\\n"
+          "    tok.max_length=2048 \\\n"
+          "    --compare train.batch_size=1 train.grad_accum=16 tok.max_length=1536 \\\n"
+          "    --card 24GiB");
   budget->add_option("params", options->params, "Parameters of the configuration")
       ->type_name("NAME=VALUE")
       ->required();

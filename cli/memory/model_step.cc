@@ -55,7 +55,7 @@ absl::Status Resolve(const ParamMap& params, const std::string& name, const char
   }
   if (!value.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, ": expected none beside ", option, " ", value, ", got ", *word));
+        absl::StrCat(name, ": expected none together with ", option, " ", value, ", got ", *word));
   }
   std::vector<absl::string_view> known;
   for (const auto& [from, to] : words) {

@@ -11,7 +11,7 @@
 namespace hpo {
 namespace {
 
-constexpr absl::string_view kGoingOn = "; to go on: hpo study ";
+constexpr absl::string_view kGoingOn = "; to go on: hpo ";
 
 // What begins a command that asks a server.
 constexpr absl::string_view kCommands[] = {

@@ -12,6 +12,8 @@
 namespace hpo {
 namespace {
 
+// Of how a trial ended, as one line of news; hpo trial show and hpo trial logs have all of it.
+constexpr int kMostColumnsOfEnd = 160;
 constexpr size_t kMostNamed = 4;  // running trials that are named one by one
 
 std::string RunningText(const StudyStatus& study, const RunningSteps& running) {
@@ -93,7 +95,7 @@ std::string FinishedLine(const Trial& trial, const StudyStatus& study, bool colo
   std::string text = absl::StrCat("trial ", trial.id.number.value, " ",
                                   Colored(state, ColorOfState(state), colors));
   if (trial.demonstration) absl::StrAppend(&text, " (demonstration)");
-  absl::StrAppend(&text, ": ", Printable(DescribeEnd(trial)));
+  absl::StrAppend(&text, ": ", FitTo(Printable(DescribeEnd(trial)), kMostColumnsOfEnd));
   if (trial.started != absl::InfinitePast() && trial.ended != absl::InfinitePast()) {
     absl::StrAppend(&text, " in ", ShortDuration(trial.ended - trial.started));
   }

@@ -13,8 +13,8 @@ namespace hpo {
 namespace {
 
 constexpr int kGap = 2;
-constexpr int kReadable = 16;  // columns of a text that is cut beside others
-constexpr int kNarrowest = 8;  // of one that stands alone beside the first column
+constexpr int kReadable = 16;  // columns of a text that is cut next to others
+constexpr int kNarrowest = 8;  // of one that stands alone next to the first column
 
 // `text` in lines of at most `width` columns, broken at blanks where there are any.
 std::vector<std::string> Wrapped(absl::string_view text, int width) {

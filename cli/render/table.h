@@ -36,7 +36,7 @@ class Table {
   bool Fits(int width) const;
 
  private:
-  // Columns [begin, end) beside the first one.
+  // Columns [begin, end) next to the first one.
   struct Block {
     size_t begin = 0;
     size_t end = 0;

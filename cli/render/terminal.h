@@ -17,9 +17,6 @@ struct Terminal {
 // (no-color.org), or where TERM is "dumb".
 Terminal DetectTerminal(int descriptor);
 
-// Columns that `text` (UTF-8) takes: 0 for combining marks, 2 for East Asian wide characters.
-int DisplayWidth(absl::string_view text);
-
 // `text` made safe to show: control characters and broken UTF-8 become '?', so that a name from
 // elsewhere can never steer the terminal.
 std::string Printable(absl::string_view text);

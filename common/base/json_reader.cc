@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -47,8 +48,7 @@ std::string DescribeJson(const nlohmann::json& json) {
   if (json.is_null()) return "null";
   std::string shown;
   if (!json.is_structured()) {
-    shown = DumpJson(json);
-    if (shown.size() > kMaxShown) shown = absl::StrCat(shown.substr(0, kMaxShown), "...");
+    shown = CutAfter(DumpJson(json), kMaxShown);
   }
   if (json.is_object()) return "an object";
   if (json.is_array()) return "an array";

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/base/utf8.h"
 
 namespace hpo {
 namespace {
@@ -95,8 +96,7 @@ std::string Shortened(absl::string_view text, const Limit& limit) {
 }
 
 std::string Quoted(absl::string_view text) {
-  if (text.size() <= kQuotedBytes) return absl::StrCat("'", text, "'");
-  return absl::StrCat("'", Head(text, kQuotedBytes), "...'");
+  return absl::StrCat("'", CutAfter(text, kQuotedBytes), "'");
 }
 
 }  // namespace hpo

@@ -142,7 +142,7 @@ inline constexpr Limit kOptunaAnswerLimit = {
     "it takes one answer for all there is, so there are no pages; some 500,000 trials fit"};
 
 inline constexpr Limit kRequestIdDays = {
-    7, "days", "the answer to a request id", "forgotten: the id asks anew",
+    7, "days", "the answer to a request id", "forgotten: the id asks again",
     "longer than any worker keeps a result that it cannot deliver unseen"};
 
 // All of the above as the table of docs/limits.md, one row a limit.

@@ -1,5 +1,7 @@
 #include "common/base/utf8.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace hpo {
 namespace {
 
@@ -51,14 +53,32 @@ size_t ValidUtf8Prefix(absl::string_view text) {
   return valid;
 }
 
+int32_t FirstCharacter(absl::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  switch (CharacterSize(text)) {
+    case 1:
+      return byte(0);
+    case 2:
+      return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
+    case 3:
+      return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+    default:
+      return (byte(0) & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 |
+             (byte(3) & 0x3F);
+  }
+}
+
 Utf8Character FirstUtf8Character(absl::string_view text) {
   const size_t size = CharacterLength(text);
   if (size == 0) return {};
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (size == 1) return {.code = byte(0), .size = 1};
-  uint32_t code = byte(0) & (0xFFU >> (size + 1));
-  for (size_t i = 1; i < size; ++i) code = code << 6 | (byte(i) & 0x3FU);
-  return {.code = code, .size = size};
+  return {.code = static_cast<uint32_t>(FirstCharacter(text)), .size = size};
+}
+
+std::string CutAfter(absl::string_view text, size_t most) {
+  if (text.size() <= most) return std::string(text);
+  size_t end = most;
+  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
+  return absl::StrCat(text.substr(0, end), "...");
 }
 
 bool SteersTerminal(uint32_t code) {

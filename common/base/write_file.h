@@ -10,7 +10,7 @@
 namespace hpo {
 
 // Writes to a temporary name in the same folder and renames it to `path`. Not synced to the disk:
-// for files that a restart makes anew.
+// for files that a restart makes again.
 //   NotFound, PermissionDenied, ResourceExhausted, Unavailable  see FileError (read_file.h)
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
 

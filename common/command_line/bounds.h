@@ -1,14 +1,18 @@
-// What a number on a command line may be. CLI11's own checks print bounds such as the largest
-// double with all its 309 digits.
+// What a value on a command line may be. CLI11's own checks of numbers print bounds such as the
+// largest double with all its 309 digits.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/spelling.h"
 
 namespace hpo {
 
@@ -54,6 +58,33 @@ inline CLI::Validator AtLeast(double low) {
 
 inline CLI::Validator Between(double low, double high) {
   return bounds_internal::Check(low, high, absl::StrCat("a number from ", low, " to ", high));
+}
+
+// `what`: "the name of a study". An empty word is mostly a shell's variable that is not set.
+inline CLI::Validator NotEmpty(const std::string& what) {
+  const auto check = [what](const std::string& text) -> std::string {
+    return text.empty() ? absl::StrCat("expected ", what, ", got an empty text") : "";
+  };
+  return CLI::Validator(check, /*validator_desc=*/"");
+}
+
+// One of several words, which the help and the shells' completion show as well.
+inline CLI::Validator OneOf(const std::vector<std::string>& words) {
+  const auto check = [words](const std::string& text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return "";
+    return absl::StrCat("expected one of ", absl::StrJoin(words, ", "), ", got '", text, "'",
+                        DidYouMean(text, words));
+  };
+  return CLI::Validator(check, absl::StrCat("{", absl::StrJoin(words, ","), "}"));
+}
+
+// The address of an hpo-server, as WithDefaultPort (server_address.h) takes it.
+inline CLI::Validator ServerAddress() {
+  const auto check = [](const std::string& text) -> std::string {
+    if (!text.empty() && text.find("://") == std::string::npos) return "";
+    return absl::StrCat("expected HOST, HOST:PORT or unix:/path, got '", text, "'");
+  };
+  return CLI::Validator(check, /*validator_desc=*/"");
 }
 
 }  // namespace hpo

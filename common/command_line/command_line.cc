@@ -1,11 +1,13 @@
 #include "common/command_line/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/spelling.h"
 #include "common/command_line/bounds.h"
@@ -57,6 +59,11 @@ std::string Describe(const CLI::App& root, const CLI::ParseError& error) {
   if (const std::vector<std::string> rest = root.remaining(true); !rest.empty()) {
     return DescribeUnknown(root, rest.front());
   }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    const std::vector<std::string> commands = CommandNames(InnermostCommand(root));
+    if (!commands.empty())
+      return absl::StrCat("expected a command: ", absl::StrJoin(commands, ", "));
+  }
   return absl::StrReplaceAll(error.what(), {{"\n", " "}});
 }
 
@@ -77,13 +84,15 @@ void RefuseWrongIntegers(CLI::App& app) {
 }  // namespace
 
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
-                                    std::ostream& out, std::ostream& err) {
+                                    std::ostream& out, std::ostream& err, int columns) {
   try {
     RefuseWrongIntegers(app);
     app.parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::Success& wanted) {  // --help, --version
-    app.exit(wanted, out, out);
+    std::ostringstream text;
+    app.exit(wanted, text, text);
+    out << WrappedLines(text.str(), columns);
     return 0;
   } catch (const CLI::ParseError& error) {
     const std::string name = FullName(InnermostCommand(app));

@@ -4,6 +4,8 @@
 #include <optional>
 #include <ostream>
 
+#include "common/command_line/wrapped_line.h"
+
 namespace CLI {
 class App;
 }
@@ -15,10 +17,11 @@ constexpr int kUsageExit = 2;
 
 // Reads the command line into `app`'s variables. nullopt: go on. Otherwise the program is over with
 // the returned exit status:
-//   0  --help or --version; its text is on `out`
+//   0  --help or --version; its text is on `out`, in lines of `columns`
 //   2  a wrong command line; one line is on `err`: "hpo: no option --sever; did you mean
 //   '--server'?"
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
-                                    std::ostream& out, std::ostream& err);
+                                    std::ostream& out, std::ostream& err,
+                                    int columns = kTextColumns);
 
 }  // namespace hpo

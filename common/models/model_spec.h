@@ -68,7 +68,7 @@ struct ModelShape {
   int64_t pad_token_id = 0;
   std::string hidden_act = "gelu";
 
-  // What the families below need besides. 0: the usual, so that shapes of BERT's kind leave it out.
+  // What the families below also need. 0: the usual, so that shapes of BERT's kind leave it out.
   int64_t num_key_value_heads = 0;  // Llama, Qwen2; 0: num_heads
   int64_t head_size = 0;            // Llama, Qwen2; 0: hidden_size / num_heads
   int64_t embedding_size = 0;       // ELECTRA, DeBERTa; 0: hidden_size

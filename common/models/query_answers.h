@@ -1,4 +1,4 @@
-// What a model answers one query of a text with aspects by, beside a logit for each class
+// What a model answers one query of a text with aspects by, in addition to a logit for each class
 // (TaskKind::kMultiQuery and kMultiQuerySpans).
 #pragma once
 

@@ -37,6 +37,7 @@ enum Status {
   kUsage = 64,          // EX_USAGE
   kConfiguration = 78,  // EX_CONFIG
   kInternal = 99,
+  kCannotStart = 127,  // as a shell says it: the program is not there or cannot be executed
 };
 }  // namespace trainer_exit
 

@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/models/task_kind.h"
 #include "common/space/free_numbers.h"
+#include "common/space/placeholders.h"
 #include "common/space/search_space_validation.h"
 #include "common/study/joined_errors.h"
 #include "common/study/study_fields.h"
@@ -66,7 +67,8 @@ absl::Status CheckCommand(const TrainerSpec& trainer) {
   return absl::OkStatus();
 }
 
-absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) {
+absl::Status CheckTrainer(const StudySpec& spec) {
+  const TrainerSpec& trainer = spec.trainer;
   if (trainer.task.empty()) return Unexpected("trainer.task", "a name", "nothing");
   if (ParseTaskKind(trainer.task).has_value()) {
     constexpr const char* kFile =
@@ -85,6 +87,9 @@ absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) 
                       absl::StrCat(trainer.labels.size()));
   }
   HPO_RETURN_IF_ERROR(CheckCommand(trainer));
+  for (const std::string& word : trainer.command) {
+    HPO_RETURN_IF_ERROR(Annotate(CheckPlaceholders(word, ParameterNames(spec)), "trainer.command"));
+  }
   std::set<std::string> labels;
   for (const std::string& label : trainer.labels) {
     if (!labels.insert(label).second) {
@@ -92,7 +97,7 @@ absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) 
     }
   }
   for (const auto& [name, value] : trainer.defaults) {
-    if (space.Find(name) == nullptr) continue;
+    if (spec.space.Find(name) == nullptr) continue;
     return Unexpected(absl::StrCat("trainer.defaults.", name),
                       "a parameter that the study does not search",
                       "one of its parameters (give that one a default instead)");
@@ -284,12 +289,19 @@ absl::Status CheckSpace(const SearchSpace& space) {
 absl::string_view Name(Direction direction) { return NameIn(direction); }
 absl::string_view Name(MemoryPolicy policy) { return NameIn(policy); }
 
+std::vector<std::string> ParameterNames(const StudySpec& spec) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : spec.space.parameters) names.push_back(parameter.name);
+  for (const auto& [name, value] : spec.trainer.defaults) names.push_back(name);
+  return names;
+}
+
 absl::Status ValidateStudy(const StudySpec& spec) {
   absl::Status errors;
   for (const absl::Status& part :
-       {CheckName(spec.name), CheckMetrics(spec), CheckTrainer(spec.trainer, spec.space),
-        CheckBudget(spec), CheckMemory(spec), CheckSampler(spec), CheckWarmStart(spec),
-        ValidatePruner(spec.pruner), CheckSpace(spec.space)}) {
+       {CheckName(spec.name), CheckMetrics(spec), CheckTrainer(spec), CheckBudget(spec),
+        CheckMemory(spec), CheckSampler(spec), CheckWarmStart(spec), ValidatePruner(spec.pruner),
+        CheckSpace(spec.space)}) {
     errors = Both(errors, part);
   }
   return errors;

@@ -132,6 +132,9 @@ struct StudySpec {
 absl::string_view Name(Direction direction);
 absl::string_view Name(MemoryPolicy policy);
 
+// Of all that its trials have: the space's, and those with a default for all trials.
+std::vector<std::string> ParameterNames(const StudySpec& spec);
+
 // Cross-field checks on top of ValidateSpace: name, at least one objective, known types.
 absl::Status ValidateStudy(const StudySpec& spec);
 

@@ -16,6 +16,11 @@
 
 namespace hpo {
 
+// How StudyStatus::waiting_for begins where trials have had all that the space has.
+constexpr char kSpaceUsedUp[] = "every configuration of the space has been tried";
+// The same where its budget is used up by failures.
+constexpr char kAllFailed[] = "all trials of the study have failed";
+
 // Demonstration trials are counted in `demonstration` alone, imported ones outside the budget in
 // `imported` alone.
 struct TrialCounts {

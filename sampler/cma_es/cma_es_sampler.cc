@@ -138,7 +138,7 @@ ParamMap ParamsAt(const std::vector<Axis>& axes, const std::vector<double>& posi
 
 class EvolutionCache {
  public:
-  // The strategy after `lessons`; equal to one that is told them anew.
+  // The strategy after `lessons`; equal to one that learns from them at once.
   std::optional<EvolutionStrategy> After(const std::vector<Lesson>& lessons, size_t num_first,
                                          const std::vector<Axis>& axes, const SearchSpace& space,
                                          uint64_t seed) ABSL_LOCKS_EXCLUDED(mutex_) {

@@ -3,7 +3,7 @@
 //
 // Made for spaces of numbers without conditions (ValidateStudy); any other parameter would be drawn
 // at random. A parameter is an axis, its position on its scale (numeric_scale.h). What a value on a
-// grid stands for inside its cell is drawn anew for each trial, so that the distribution never
+// grid stands for inside its cell is drawn for each trial, so that the distribution never
 // becomes narrower than a cell. The first trials are as startup says; the distribution begins where
 // the best of them lie, and every finished or failed trial after them is told to it by number,
 // whoever proposed it: completed ones by their loss; pruned ones are worse than those, by their

@@ -30,7 +30,7 @@ struct Surrogate {
 // What a score is made of.
 struct AcquisitionParts {
   double log_improvement = 0.0;
-  // So small that beside barriers it counts no more.
+  // So small that next to barriers it counts no more.
   bool negligible = false;
   // By barrier: how probable it is that the configuration is none of what is to be avoided.
   std::vector<double> safe;

@@ -110,8 +110,8 @@ class Search {
     return allowed;
   }
 
-  // `center` with choices drawn anew by a chance of `new_choices`, numbers moved by `move`, but for
-  // the parameters that `keeps()` says, and with what is not modelled drawn anew.
+  // `center` with new choices by a chance of `new_choices`, numbers moved by `move`, but for
+  // the parameters that `keeps()` says, and with what is not modelled drawn again.
   template <typename Keeps, typename Move>
   Codes Changed(const Codes& center, double new_choices, Keeps keeps, Move move) {
     Codes codes = center;
@@ -129,7 +129,7 @@ class Search {
     return codes;
   }
 
-  // Numbers anywhere in the box, few choices drawn anew.
+  // Numbers anywhere in the box, few choices drawn again.
   Codes DrawInBox() {
     return Changed(
         box_->center, 0.2, [] { return false; },
@@ -147,7 +147,7 @@ class Search {
   }
 
   // `center` with some parameters moved: numbers by a distance drawn over orders of magnitude,
-  // choices and what is not modelled drawn anew.
+  // choices and what is not modelled drawn again.
   Codes Near(const Codes& center) {
     const double distance = PortableExp(kNearest * rng_.Uniform());
     const double share = rng_.Uniform();

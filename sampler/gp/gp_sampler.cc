@@ -12,12 +12,14 @@
 #include "absl/strings/str_join.h"
 #include "sampler/gp/acquisition_search.h"
 #include "sampler/gp/prior_trend.h"
+#include "sampler/gp/quality_points.h"
 #include "sampler/gp/surrogate_cache.h"
 #include "sampler/gp/training_data.h"
 #include "sampler/gp/trust_region.h"
 #include "sampler/numeric/packet_math.h"
 #include "sampler/simple/random_sampler.h"
 #include "sampler/simple/startup.h"
+#include "sampler/space/model_view.h"
 #include "sampler/space/random_stream.h"
 
 namespace hpo {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sampler/space/model_view.h"
+
 namespace hpo {
 namespace {
 

@@ -4,7 +4,7 @@
 // choice. For quality, train.batch_size and train.grad_accum are one axis, their product
 // (effective_batch.h); what fits depends on the two apart (ModelView). A conditional number that is
 // inactive lies at the middle of its axis, and an axis per distinct list of conditions says whether
-// it is active: imputation by a constant beside an indicator, which keeps the kernel positive
+// it is active: imputation by a constant with an indicator, which keeps the kernel positive
 // semi-definite whatever the weights. An inactive choice is a category of its own.
 // Source: Hutter & Osborne 2013 (arXiv:1310.5738, kernels for conditional spaces); imputation:
 // Levesque et al. 2017. Immutable; safe to share between threads.
@@ -16,7 +16,7 @@
 
 #include "sampler/space/coded_space.h"
 #include "sampler/space/effective_batch.h"
-#include "sampler/tpe/model_space.h"
+#include "sampler/space/model_view.h"
 
 namespace hpo {
 

@@ -3,7 +3,7 @@
 // so it leaves the mean as it is and takes the uncertainty around it away.
 //
 // Growing or shrinking the points keeps the factor of those in common; the result equals one built
-// anew bit for bit. Source: Rasmussen & Williams 2006, algorithm 2.1.
+// again bit for bit. Source: Rasmussen & Williams 2006, algorithm 2.1.
 // One owner; const members are safe from several threads.
 #pragma once
 

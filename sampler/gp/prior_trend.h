@@ -3,7 +3,7 @@
 //   y(x) = weight * m(x) + process(x),
 // so that it corrects the earlier study where its own trials say otherwise.
 // Source: the linear model of Kennedy & O'Hagan 2000 between two levels; the weight is not fitted
-// beside the kernel but measured by ranks (PriorWorth), which a few odd losses do not move.
+// with the kernel but measured by ranks (PriorWorth), which a few odd losses do not move.
 // Pure; safe from any thread.
 #pragma once
 

@@ -12,6 +12,7 @@
 #include "sampler/gp/surrogate_cache.h"
 #include "sampler/gp/training_data.h"
 #include "sampler/numeric/packet_math.h"
+#include "sampler/space/model_view.h"
 #include "sampler/space/random_stream.h"
 
 namespace hpo {

@@ -85,7 +85,7 @@ void MakeFinite(TrainingData& data) {
 
 constexpr size_t kMostJudgedTrials = 256;
 
-// How many of `count` labels of one kind are left out beside `others` of the other. In blocks, so
+// How many of `count` labels of one kind are left out with `others` of the other. In blocks, so
 // that what remains does not change with every trial.
 size_t Surplus(size_t count, size_t others) {
   constexpr size_t kBlock = 64;

@@ -4,7 +4,7 @@
 //
 // Sources: the counters of TuRBO (Eriksson et al. 2019, arXiv:1910.01739); local steps in turns
 // with global ones: TREGO (Diouane et al. 2023, arXiv:2101.06808). A gain counts from a thousandth
-// of what the first trials were behind. A function of the observations alone, folded anew at each
+// of what the first trials were behind. A function of the observations alone, folded again at each
 // ask, so that it knows nothing of who proposed a trial: what lies in the box is a step in it.
 // Pure; safe from any thread.
 #pragma once

@@ -1,7 +1,7 @@
 // The lower Cholesky factor L of a symmetric positive definite matrix A = L L', grown row by row.
 //
 // Every sum has one order, whatever the processor, and a factor that grew by Append equals bit for
-// bit one that was built anew. Eigen's own decompositions promise neither: they cut large products
+// bit one built at once. Eigen's own decompositions promise neither: they cut large products
 // to the caches of the machine.
 // One owner; const members are safe from several threads.
 #pragma once
@@ -18,7 +18,7 @@ class CholeskyFactor {
   // The lower triangle of L, row by row.
   const std::vector<double>& rows() const { return rows_; }
 
-  // Adds a row and column to A: `covariances` (size() of them) beside the `variance` on the
+  // Adds a row and column to A: `covariances` (size() of them) next to the `variance` on the
   // diagonal. A pivot that rounding made too small for the variance is raised to 1e-13 of it.
   void Append(std::span<const double> covariances, double variance);
 

@@ -14,6 +14,7 @@
 #include "common/study/study_file.h"
 #include "common/study/trial.h"
 #include "nlohmann/json.hpp"
+#include "sampler/make_sampler.h"
 
 namespace hpo {
 namespace {
@@ -141,8 +142,10 @@ absl::StatusOr<nlohmann::json> ProposalService::Propose(const nlohmann::json& re
   std::string study;
   std::vector<std::string> closed;
   int64_t number = 0;
+  bool part = false;
   reader.Optional("study", study);
   reader.Optional("close", closed);
+  reader.Optional("part", part);
   reader.Required("number", number);
   HPO_RETURN_IF_ERROR(reader.status());
   for (const std::string& one : closed) models_.erase(one);
@@ -161,12 +164,15 @@ absl::StatusOr<nlohmann::json> ProposalService::Propose(const nlohmann::json& re
   HPO_RETURN_IF_ERROR(Learn(request, model));
   AskContext context{.number = TrialNumber{number}, .space = model.study.space};
   context.budget_trials = model.study.budget.trials;
+  context.repetition = part ? Repetition::kAlways : Repetition::kWhereAllTried;
   if (request.contains("fixed")) {
     HPO_ASSIGN_OR_RETURN(context.space, WithFixed(model.study.space, request["fixed"]));
   }
   HPO_ASSIGN_OR_RETURN(const Suggestion suggestion, model.sampler->Suggest(context));
-  return nlohmann::json{{"params", ParamsToJson(suggestion.params)},
+  nlohmann::json answer{{"params", ParamsToJson(suggestion.params)},
                         {"sampler", suggestion.sampler}};
+  if (suggestion.all_tried) answer["all_tried"] = true;
+  return answer;
 }
 
 std::string ProposalService::Answer(absl::string_view request) {

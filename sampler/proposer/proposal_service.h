@@ -2,8 +2,8 @@
 // line of JSON, and each has one answer, a line too:
 //
 //   in   {"model": "1", "study": "...", "trials": [...], "number": 7, "fixed": {"x": 0.5},
-//         "close": ["0"]}
-//   out  {"params": {"x": 0.5, "y": 3}, "sampler": "auto: gp (34 trials)"}
+//         "part": true, "close": ["0"]}
+//   out  {"params": {"x": 0.5, "y": 3}, "sampler": "auto: gp (34 trials)", "all_tried": true}
 //   out  {"error": "...", "code": "OUT_OF_RANGE"}
 //
 //   model   which of the models, each a study's space with the trials that it was given
@@ -15,8 +15,12 @@
 //           beyond its limit.
 //   number  the trial to propose; with the study's seed it keys the random numbers
 //   fixed   values that the proposal takes
+//   part    whether trials have parameters beside those of the study: then a configuration may be
+//           proposed again while there are others
 //   close   models that are no longer needed
 //
+// "all_tried": every configuration with the fixed values has been tried, so that the proposal
+// repeats one. A grid has an error instead.
 // The same requests have the same answers. A model whose request could not be read is closed.
 // One owner thread.
 #pragma once

@@ -36,7 +36,7 @@ class CheckPoints {
   // value only then, or the completed trial's last one.
   Curve::const_iterator EndOf(const HistoryTrial& trial, int64_t point) const;
 
-  // The value reported at `point` > 0, else the one between the reports beside it, on a line over
+  // The value reported at `point` > 0, else the one between the reports next to it, on a line over
   // 1 / epoch: curves are steep at first and flat later. Of a completed trial that ended before,
   // the last value. nullopt where it has not gone so far, or has reported nothing before.
   std::optional<double> ValueAt(const HistoryTrial& trial, int64_t point) const;

@@ -39,7 +39,7 @@ std::vector<double> FeasibleValuesAtEpoch(const History& history, int64_t point)
   return values;
 }
 
-// Linear interpolation between the two values beside rank (n - 1) * percent / 100, from the nearer
+// Linear interpolation between the two values next to rank (n - 1) * percent / 100, from the nearer
 // of them. NaN for none. `values` holds no NaN.
 double Percentile(std::vector<double> values, double percent) {
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();

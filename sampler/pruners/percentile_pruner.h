@@ -21,7 +21,7 @@ class PercentilePruner final : public Pruner {
   // Stops when all the trial's values are NaN, or when the best of them (NaN ignored) is worse than
   // the percentile, linearly interpolated, of the completed trials' values at exactly this step
   // (NaN ignored). Equal is not worse; with fewer than min_trials values (NaN counted), or where
-  // the percentile is none (only NaN; opposite infinities beside it), the trial goes on. By epoch
+  // the percentile is none (only NaN; opposite infinities next to it), the trial goes on. By epoch
   // all values are those at check points.
   std::optional<PruneDecision> Decide(const History& history, TrialNumber trial) const override;
 

@@ -4,7 +4,7 @@
 // the longest completed trial, is worth it while
 //   P(good | its value at this step) / P(a new trial is good) >= what is left,
 // the first taken one standard deviation above what is expected. It is a beta distribution: the
-// completed trials with the nearest values at that step, six on either side, are counted beside a
+// completed trials with the nearest values at that step, six on either side, are counted with a
 // prior worth three trials, by which the normal scores of the ranks of values and ends correlate
 // with 0.7. Where early values do not tell, neighbours end well and the trial goes on; where they
 // do, most trials end after a few steps. As what was stopped is never seen to end well, one trial

@@ -4,7 +4,7 @@
 // hold or not, and is the part of its allowed domain that it takes (ConfigurationAt). Parameters
 // that are not modelled, and those beyond kSobolDimensions, are drawn at random.
 // Trial n takes point n. Where that does not fit the asking worker, or a trial has had it, it takes
-// point n of the same sequence scrambled anew, until one helps: what trials take instead is as even
+// point n of the same sequence rescrambled, until one helps: what trials take instead is as even
 // as what they would have had.
 #pragma once
 

@@ -38,7 +38,7 @@ bool TakesDefaults(const ParamMap& params, const ParamMap& defaults) {
 
 // What is learned of memory from a few trials may come to refuse all but what was seen to run; a
 // study that proposed nothing then would never learn better. So: trials that ran, with one
-// parameter drawn anew, or as they were. nullopt where none of some 200 of these fits either.
+// parameter drawn again, or as they were. nullopt where none of some 200 of these fits either.
 std::optional<Candidate> DrawNearFinished(const AskContext& context, const History& history,
                                           Rng& rng) {
   constexpr int kRounds[] = {32, 64, 128};

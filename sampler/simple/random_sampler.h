@@ -14,7 +14,7 @@ namespace hpo {
 ParamMap DueDefaults(const SearchSpace& space, const History& history, const SamplerSpec& spec);
 
 // A random suggestion for `context`: the defaults that are due, where allowed and feasible, and the
-// rest drawn. Where no draw fits, a trial that ran with one parameter drawn anew, or none.
+// rest drawn. Where no draw fits, a trial that ran with one parameter drawn again, or none.
 // `why` is the reason of an independent draw.
 //   FailedPrecondition  as Sampler::Suggest
 absl::StatusOr<Suggestion> SuggestAtRandom(const AskContext& context, const History& history,

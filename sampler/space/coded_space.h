@@ -20,7 +20,7 @@ using Codes = std::vector<double>;
 // Stands for a choice that the space does not offer (any more).
 constexpr double kUnknownChoice = -1.0;
 
-// The codes that a parameter may take beside given others.
+// The codes that a parameter may take together with given others.
 struct AllowedCodes {
   double low = 0.0;
   double high = 0.0;
@@ -52,10 +52,10 @@ class CodedSpace {
   // nullopt where constraints leave a parameter no value.
   std::optional<ParamMap> Decode(const Codes& codes) const;
 
-  // Whether the parameter exists beside the codes before it.
+  // Whether the parameter exists together with the codes before it.
   bool Active(size_t parameter, const Codes& codes) const;
 
-  // What the parameter may take beside the codes before it; nullopt for nothing.
+  // What the parameter may take together with the codes before it; nullopt for nothing.
   std::optional<AllowedCodes> Allowed(size_t parameter, const Codes& codes) const;
 
   // Makes `codes` a valid configuration: each parameter that is active keeps its code where that is

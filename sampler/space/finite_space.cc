@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status.h"
 #include "sampler/space/candidate_pool.h"
 #include "sampler/space/coded_space.h"
 #include "sampler/space/grid_walk.h"
@@ -121,27 +122,42 @@ bool SpaceIsUsedUp(const History& history, const SearchSpace& space) {
   return any;
 }
 
-absl::StatusOr<Suggestion> WithoutRepetition(const AskContext& context, const History& history,
-                                             uint64_t seed, Suggestion suggestion) {
+bool CanRepeat(const SearchSpace& space) { return !IsContinuous(CodedSpace(space)); }
+
+void WithoutRepetition::Observe(const HistoryEvent& event) {
+  history_.Apply({.sequence = event.sequence,
+                  .trial = {.number = event.trial.number,
+                            .params = event.trial.params,
+                            .state = event.trial.state,
+                            .prune_reason = event.trial.prune_reason}});
+  proposer_->Observe(event);
+}
+
+absl::StatusOr<Suggestion> WithoutRepetition::Suggest(const AskContext& context) const {
+  HPO_ASSIGN_OR_RETURN(Suggestion suggestion, proposer_->Suggest(context));
   const CodedSpace space(context.space);
-  if (IsContinuous(space)) return suggestion;
   const ModelledPart part(context.space);
-  if (!Tried(history, part, suggestion.params)) return suggestion;
-  Rng rng = StreamFor(seed, context.number, StreamPurpose::kUntried);
+  if (context.repetition == Repetition::kAlways || IsContinuous(space) ||
+      !Tried(history_, part, suggestion.params)) {
+    return suggestion;
+  }
+  Rng rng = StreamFor(seed_, context.number, StreamPurpose::kUntried);
   const auto draw = [&] { return DrawConfiguration(context.space, {}, rng); };
   CandidatePool pool(context);
-  std::optional<Candidate> found = DrawUntilNew(kRoundsOfDraws, history, draw, rng, pool);
-  if (found.has_value() && !Tried(history, part, found->params)) {
+  std::optional<Candidate> found = DrawUntilNew(kRoundsOfDraws, history_, draw, rng, pool);
+  if (found.has_value() && !Tried(history_, part, found->params)) {
     return Instead(std::move(suggestion), *std::move(found));
   }
-  const auto left = UntriedOf(space, TriedCells(space, history), kMostListed, rng);
+  const auto left = UntriedOf(space, TriedCells(space, history_), kMostListed, rng);
   if (!left.has_value()) return suggestion;
   found = FindFitting(context, space, *left);
   if (found.has_value()) return Instead(std::move(suggestion), *std::move(found));
   if (part.leaves_out()) return suggestion;
-  const auto not_used_up = UntriedOf(space, UsedUp(space, history), kMostListed, rng);
+  const auto not_used_up = UntriedOf(space, UsedUp(space, history_), kMostListed, rng);
   found = FindFitting(context, space, *not_used_up);
   if (found.has_value()) return Instead(std::move(suggestion), *std::move(found));
+  suggestion.all_tried = context.repetition == Repetition::kWhereAllTried;
+  if (suggestion.all_tried) return suggestion;
   return absl::OutOfRangeError(absl::StrCat(
       "every configuration that fits this worker has been tried",
       not_used_up->empty()

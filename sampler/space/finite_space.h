@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "common/space/search_space.h"
@@ -18,12 +20,34 @@ namespace hpo {
 // configurations from below.
 bool SpaceIsUsedUp(const History& history, const SearchSpace& space);
 
-// `suggestion` where no trial has had its modelled part; else one at random that no trial has had
-// and that fits the asking worker, or else that is not used up (SpaceIsUsedUp). A repetition stays
-// where all that fits has been tried and a parameter is not modelled, and where a space of more
-// than 4,096 configurations was drawn from in vain. seed: the study's. O(trials).
-//   OutOfRange  every configuration of context.space that fits the asking worker is used up
-absl::StatusOr<Suggestion> WithoutRepetition(const AskContext& context, const History& history,
-                                             uint64_t seed, Suggestion suggestion);
+// Whether a configuration of `space` may well be drawn twice: no parameter that is always there is
+// continuous.
+bool CanRepeat(const SearchSpace& space);
+
+// Another sampler's proposals, but no configuration twice while there are others.
+// Threads: as Sampler.
+class WithoutRepetition final : public Sampler {
+ public:
+  // seed: the study's.
+  WithoutRepetition(std::unique_ptr<Sampler> proposer, uint64_t seed)
+      : proposer_(std::move(proposer)), seed_(seed) {}
+
+  void Observe(const HistoryEvent& event) override;
+
+  // What the other sampler proposes where no trial has had its modelled part; else one at random
+  // that no trial has had and that fits the asking worker, or else that is not used up
+  // (SpaceIsUsedUp). A repetition stays where context.repetition allows it; where all that fits has
+  // been tried and a parameter is not modelled; and where a space of more than 4,096 configurations
+  // was drawn from in vain. O(trials).
+  //   OutOfRange  every configuration of context.space that fits the asking worker is used up, and
+  //               context.repetition is kNever
+  //   as the other sampler
+  absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override;
+
+ private:
+  std::unique_ptr<Sampler> proposer_;
+  uint64_t seed_;
+  History history_;  // of parameters and states alone
+};
 
 }  // namespace hpo

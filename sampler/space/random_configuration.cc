@@ -9,7 +9,7 @@
 namespace hpo {
 namespace {
 
-// How often a draw whose constraints contradict each other is begun anew.
+// How often a draw whose constraints contradict each other is repeated.
 constexpr int kMaxAttempts = 64;
 
 }  // namespace

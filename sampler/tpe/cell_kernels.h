@@ -1,6 +1,6 @@
 // The normal kernels of a grid axis and the masses that they have in its cells. A kernel keeps its
 // index for good. As long as kernels are few, masses are kept from one use to the next, and only
-// those of kernels that have changed since are computed anew, which has the same bits.
+// those of kernels that have changed since are computed again, which has the same bits.
 // Changes need exclusive access; between Refit() and the next change safe to share between threads.
 #pragma once
 

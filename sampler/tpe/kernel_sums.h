@@ -81,7 +81,7 @@ struct LaneSums {
   }
 };
 
-// Eight runs of kernels, each next to the last, of one bandwidth. A run is so narrow beside it that
+// Eight runs of kernels, each next to the last, of one bandwidth. A run is so narrow for it that
 // its sum follows from its moments: a kernel at distance d from the middle, z from the point, both
 // in bandwidths, is exp(-z^2/2) times the sum of d^k / k! He_k(z), with Hermite's polynomials. What
 // is left out of it beyond the seventh power is below 1e-7 of a kernel's height.

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sampler/space/model_view.h"
+
 namespace hpo {
 namespace {
 

@@ -17,12 +17,11 @@
 #include "common/space/params.h"
 #include "common/space/search_space.h"
 #include "sampler/space/effective_batch.h"
+#include "sampler/space/model_view.h"
 #include "sampler/space/numeric_scale.h"
 #include "sampler/tpe/parzen_estimator.h"
 
 namespace hpo {
-
-enum class ModelView { kQuality, kMemory };
 
 // Which axes are one group of the density: all of them, or those of parameters that exist under the
 // same conditions.

@@ -171,7 +171,7 @@ void ContinuousAxis::Refit(const RowWeights& weights) {
   folds_ = FoldRuns(sorted(), WidthFloor(count), weights.ramp);
 }
 
-// At these places among the sorted, to the bandwidths anew.
+// At these places among the sorted, to the new bandwidths.
 void ContinuousAxis::FitKernels(std::span<const size_t> places) {
   GridKernelBlock block{.size = places.size()};
   for (size_t i = 0; i < block.size; ++i) {

@@ -77,7 +77,7 @@ class ContinuousAxis {
   PaddedColumn<double> bandwidth_;  // negative: to be fitted
   PaddedColumn<double> inverse_;
   PaddedColumn<double> scale_;
-  PaddedColumn<double> fitted_;  // bandwidths anew
+  PaddedColumn<double> fitted_;  // with new bandwidths
   PaddedColumn<double> given_;   // weights; empty: by rank
   size_t num_sorted_ = 0;
   std::vector<double> widest_;  // by block

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sampler/space/model_view.h"
+
 namespace hpo {
 namespace {
 
@@ -63,7 +65,7 @@ bool TpeModel::IsSpared(const Loss& loss, Lesson lesson) {
   return TeachesQuality(lesson);
 }
 
-// Violations only beside something feasible: until then the least violating trials, which are good
+// Violations only if something is feasible: until then the least violating trials, which are good
 // ones by the split, would speak against what is near them as much as all others.
 bool TpeModel::Counts(const Loss& loss) {
   if (loss.num_lost == 0) return false;
@@ -197,7 +199,7 @@ std::vector<double> TpeModel::WeighGood() const {
   return weights;
 }
 
-// With 21 beside or more each parameter comes from a trial of its own.
+// With 21 or more at the same time each parameter comes from a trial of its own.
 double TpeModel::Together() const {
   return form_.together * std::max(0.0, 2.0 * ShareBeside(num_running_) - 1.0);
 }

@@ -1,6 +1,6 @@
 // What TPE makes of a study's trials, for one search space and one capacity: which trials teach
 // what, and the densities of each kind, kept up to date trial by trial. Equal to one that is built
-// anew from the same trials, bit for bit.
+// again from the same trials, bit for bit.
 // One owner while it changes; between Update() and the next safe to share between threads.
 #pragma once
 
@@ -24,7 +24,7 @@ struct TpeForm {
   std::string name = "tpe";                   // of the sampler
   Dependence dependence = Dependence::kBoth;  // of the density of quality
   // How often a parameter of a candidate comes from the good trial that it has in common with
-  // others, where few trials run beside.
+  // others, where few trials run at once.
   double together = 0.5;
   Grouping grouping = Grouping::kAll;  // of the parameters in the density of quality
 };

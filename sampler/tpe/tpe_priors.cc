@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sampler/space/model_view.h"
+
 namespace hpo {
 namespace {
 

@@ -1,4 +1,4 @@
-// What earlier studies say to TPE: a TPE model of each one's trials, which judges candidates beside
+// What earlier studies say to TPE: a TPE model of each one's trials, which judges candidates with
 // the study's own model as far as the study is worth (PriorWorth). What it expects of this study's
 // trials is asked of a Gaussian process over its trials: a ratio of densities tells what is good
 // from what is not, but does not order what lies far from both.

@@ -18,7 +18,7 @@ namespace hpo {
 using QualityKey = std::tuple<int, int64_t, double, TrialNumber>;
 QualityKey QualityKeyOf(const HistoryTrial& trial);
 
-// What part is left, with `num_running` trials beside, of what is right where none is: all with up
+// Fraction of the good set that is kept while `num_running` trials are in flight: all with up
 // to 3, half with 21, a third with 39 and more. Trials in flight learn nothing from each other: a
 // search so is not as far on as its number of trials says, and less of it good. Measured:
 // docs/adr/012.
@@ -31,7 +31,7 @@ int64_t FewerBeside(int64_t count, int64_t num_running);
 int64_t NumGood(int64_t n, int64_t num_running, bool several_objectives);
 
 // What each of so many good trials of one objective counts, the best first: the cube of its place
-// counted from the worst, as a part of all; beside running ones a higher power, the sixth with 21
+// counted from the worst, as a part of all; while others run a higher power, the sixth with 21
 // and the ninth with 39 and more. So there is no threshold at which a trial stops being good.
 // Measured: docs/adr/004.
 std::vector<double> WeightsOfGood(size_t num_good, int64_t num_running);

@@ -307,7 +307,7 @@ class NoRecord:
 
 class Run:
     """The loop as most people write it: what a step made is held by its variables until the next
-    step makes it anew."""
+    step makes it again."""
 
     def __init__(self, description, record):
         self.description = description

@@ -180,7 +180,7 @@ absl::StatusOr<std::optional<Assignment>> TrialDispatcher::Replay(const Asker& a
   HPO_RETURN_IF_ERROR(state_.store->Read(read));
   if (!answer) return std::nullopt;
   // What cannot be read, whose lease is gone, or was made by a server before this one that did not
-  // make tokens so: this id asks anew.
+  // make tokens so: this id asks again.
   const std::optional<GivenTrial> given = AnswerFromText(*answer);
   if (!given) return std::nullopt;
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(given->study));

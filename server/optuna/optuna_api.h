@@ -3,7 +3,7 @@
 // A study of an Optuna client's lives in tables of its own (optuna_store.h); what changes it is
 // durable when the call returns. One of ours is there to read (own_studies.h).
 //
-// Codes of every call, beside those named in optuna_store.h:
+// Codes of every call, in addition to those named in optuna_store.h:
 //   PermissionDenied  a change of a study of ours. GrpcStorageProxy turns this code into no
 //                     exception of Optuna's, so that its caller sees the text
 //   Unavailable       nothing was stored, see WriteQueue

@@ -34,7 +34,7 @@ std::optional<Evidence> EvidenceOf(const AttemptRecord& attempt, const FinishReq
   if (request.memory.num_ooms > 0) {
     return Evidence{.plan = attempt.attempt.plan, .censored = true, .limit = limit};
   }
-  // The peak of an attempt that was planned anew is the larger plan's.
+  // The peak of an attempt that was replanned is the larger plan's.
   const bool planned_anew = request.memory.num_replans > 0;
   return Evidence{
       .plan = planned_anew ? attempt.attempt.plan : PlanTold(request.final_plan, attempt),

@@ -14,7 +14,7 @@
 namespace hpo {
 
 // An attempt that completed without an OOM is measured against the estimate of the plan it ended
-// with; planned anew on the way, of the one it began with, as that is the larger. An OOM of kind A
+// with; if it was replanned, of the one it began with, as that is the larger. An OOM of kind A
 // or D, at the end or recovered from, bounds the estimate of the plan that met it (the smallest
 // tried, where it ended the attempt). nullopt for any other end (a stopped or failed attempt may
 // not have met its peak; kinds B, C and E are not the configuration's), where there is no estimate,

@@ -8,6 +8,7 @@
 #include "common/base/status.h"
 #include "common/memory/plan/fit_decision.h"
 #include "common/models/model_parameters.h"
+#include "common/models/task_kind.h"
 #include "common/study/model_catalog.h"
 
 namespace hpo {
@@ -64,6 +65,22 @@ std::vector<std::string> ModelChoices(const StudySpec& study) {
     names.push_back(*name);
   }
   return names;
+}
+
+// hpo-trainer trains its own tasks alone.
+absl::Status CheckHasProgram(const StudySpec& study, const WorkerFacts& worker) {
+  if (!IsOurs(worker)) return absl::OkStatus();
+  if (!study.trainer.command.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "study ", study.name, " names a program, and worker ", worker.worker,
+        " runs hpo-trainer alone; start one that runs the study's program: hpo-worker ", "--study ",
+        study.name, " --allow-commands"));
+  }
+  if (ParseTaskKind(study.trainer.task)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "study ", study.name, " has the task ", study.trainer.task, ", which hpo-trainer of worker ",
+      worker.worker, " does not train; start one that runs your program: hpo-worker --study ",
+      study.name, " --trainer \"COMMAND\""));
 }
 
 absl::Status MissingData(const WorkerFacts& worker, const std::string& file) {
@@ -154,6 +171,7 @@ absl::Status CheckTold(const std::string& study, const WorkerFacts& worker) {
 
 absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker) {
   HPO_RETURN_IF_ERROR(CheckTold(study.name, worker));
+  HPO_RETURN_IF_ERROR(CheckHasProgram(study, worker));
   for (const std::string& file : {study.trainer.train, study.trainer.validation}) {
     if (!HasData(worker, file)) return MissingData(worker, file);
   }

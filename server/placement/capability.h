@@ -22,7 +22,8 @@ ParamMap CompleteParams(const StudySpec& study, const ParamMap& params);
 //   FailedPrecondition  it was not; says which it serves, or that it has to be told
 absl::Status CheckTold(const std::string& study, const WorkerFacts& worker);
 
-// CheckTold, and whether the worker has the study's data and a model that the study may choose.
+// CheckTold, and whether the worker's trainer runs the study's program or task, and has the study's
+// data and a model that the study may choose.
 //   FailedPrecondition  it lacks one; names it and the command that prepares it, in one line
 absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker);
 

@@ -18,7 +18,7 @@ namespace hpo {
 std::string AdviseOnMisfit(const StudySpec& study, const WorkerFacts& worker,
                            const MemoryKnowledge& knowledge);
 
-// The same, computed anew only where it may have changed; where there are no estimates and what was
+// The same, computed again only if it may have changed; where there are no estimates and what was
 // learnt from other trials rules everything out, that more memory helps. Thread-safe.
 class MisfitAdvisor {
  public:

@@ -25,7 +25,7 @@ using ArchiveSink = std::function<absl::Status(absl::string_view)>;
 struct StudyTable {
   const char* name;
   const char* order;    // of its rows
-  const char* without;  // a column that the restoring database makes anew; "": none
+  const char* without;  // a column that the restoring database makes itself; "": none
 };
 inline constexpr StudyTable kStudyTables[] = {
     {"study_data", "file", ""},

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/spelling.h"
 
 namespace hpo {
 
@@ -36,11 +37,13 @@ absl::StatusOr<StudyRuntime*> StudyRegistry::Find(const std::string& name) const
     }
   }
   const std::vector<std::string> names = Names();
+  const std::string what = name.empty() ? "no study was named" : absl::StrCat("study '", name, "'");
+  if (names.empty()) {
+    return absl::NotFoundError(absl::StrCat(what, ": expected a study, but there is none"));
+  }
   return absl::NotFoundError(
-      absl::StrCat("study '", name, "': expected ",
-                   names.empty() ? "a study, but there is none"
-                                 : absl::StrCat("one of ", absl::StrJoin(names, ", "),
-                                                name.empty() ? "; name it: --study NAME" : "")));
+      absl::StrCat(what, ": expected one of ", absl::StrJoin(names, ", "),
+                   name.empty() ? "; name it: --study NAME" : DidYouMean(name, names)));
 }
 
 int64_t StudyRegistry::version() const {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/study/study_status.h"
 #include "sampler/termination.h"
 #include "server/studies/typed_params.h"
 #include "spdlog/spdlog.h"
@@ -186,6 +187,7 @@ void StudyRuntime::DecideLocked() const {
   if (!std::exchange(undecided_, false)) return;
   termination_ = WhyTerminate(history_, spec_);
   failure_ = WhyFailed(history_, spec_.budget, failures_from_);
+  all_failed_ = AllFailed(history_);
   const bool known = target_reached_.has_value();
   target_reached_ = WhyTargetReached(history_, spec_);
   if (target_reached_ && !known) spdlog::info("study {}: {}", name_, *target_reached_);
@@ -210,6 +212,11 @@ StudyStanding StudyRuntime::standing() const {
   standing.hands_out = order_ == StudyOrder::kRun && !failure_ && !target_reached_ && time_left;
   standing.budget_left = trials_left && standing.hands_out;
   standing.finished = load.num_held == 0 && nothing_left;
+  const bool is_used_up = standing.finished && time_left && order_ == StudyOrder::kRun;
+  if (standing.termination.empty() && is_used_up && all_failed_) {
+    standing.termination =
+        absl::StrCat(kAllFailed, "; to go on: hpo trial retry --failed --study ", name_);
+  }
   return standing;
 }
 

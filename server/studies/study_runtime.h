@@ -17,6 +17,8 @@
 #include "common/study/study.h"
 #include "sampler/failures.h"
 #include "sampler/history.h"
+#include "sampler/make_pruner.h"
+#include "sampler/make_sampler.h"
 #include "sampler/pruner.h"
 #include "sampler/sampler.h"
 #include "server/storage/records.h"
@@ -45,7 +47,7 @@ struct StudyStanding {
   // target.
   std::string target_reached;
   // Why no more trials are proposed although trials and time are left: the target, or
-  // sampler/termination.h; empty: they are.
+  // sampler/termination.h. Of one whose budget is used up by failures alone: that. Empty otherwise.
   std::string termination;
   // Queued trials may be handed out.
   bool hands_out = false;
@@ -143,9 +145,10 @@ class StudyRuntime {
   mutable std::optional<std::string> termination_ ABSL_GUARDED_BY(mutex_);
   mutable std::optional<std::string> target_reached_ ABSL_GUARDED_BY(mutex_);
   mutable std::optional<TooManyFailures> failure_ ABSL_GUARDED_BY(mutex_);
+  mutable bool all_failed_ ABSL_GUARDED_BY(mutex_) = false;
   StudyOrder order_ ABSL_GUARDED_BY(mutex_);
   TrialNumber failures_from_ ABSL_GUARDED_BY(mutex_);
-  mutable bool undecided_ ABSL_GUARDED_BY(mutex_) = true;  // of the three
+  mutable bool undecided_ ABSL_GUARDED_BY(mutex_) = true;  // of the four
 };
 
 }  // namespace hpo

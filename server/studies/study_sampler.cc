@@ -4,9 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/status.h"
 #include "sampler/gp/regret_bound.h"
-#include "sampler/space/finite_space.h"
 #include "server/studies/typed_params.h"
 
 namespace hpo {
@@ -61,11 +59,7 @@ absl::StatusOr<Suggestion> StudySampler::Suggest(
   // Here and not with the other reasons to end: it takes a fit, which no lock may wait for.
   std::optional<std::string> why;
   if (spec.budget.regret_bound) why = WhyRegretBounded(WithinOf(observed_, spec.space), spec);
-  if (!why) {
-    const AskContext context = make_context(observed_);
-    HPO_ASSIGN_OR_RETURN(Suggestion suggestion, sampler_->Suggest(context));
-    return WithoutRepetition(context, observed_, spec.sampler.seed, std::move(suggestion));
-  }
+  if (!why) return sampler_->Suggest(make_context(observed_));
   absl::MutexLock lock(&mutex_);
   regret_bounded_ = why;
   return absl::FailedPreconditionError(*std::move(why));

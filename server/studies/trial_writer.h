@@ -93,7 +93,7 @@ class TrialWriter {
         on_trial_changed_(std::move(on_trial_changed)) {}
 
   // Durable and published when it returns OK. Events are appended in the order of Changed().
-  // Fails with what `work` returned, or with Unavailable where the study was read anew meanwhile or
+  // Fails with what `work` returned, or with Unavailable if the study was read again meanwhile or
   // its database cannot be written; then nothing was written or published.
   absl::Status Write(StudyRuntime& study, const Work& work);
 

@@ -24,7 +24,7 @@ bool Teaches(const HistoryTrial& trial) {
          std::isfinite(trial.losses.front());
 }
 
-// `params` without what a configuration of `space` does not have beside the rest.
+// `params` without what a configuration of `space` does not have in addition.
 ParamMap PartOf(const SearchSpace& space, const ParamMap& params) {
   ParamMap part;
   for (const Parameter& parameter : space.parameters) {

@@ -23,7 +23,7 @@ absl::StatusOr<NameGrant> WorkerNames::Claim(const NamedProcess& process, absl::
   const absl::Duration since =
       holder.newcomers.try_emplace(process.instance_key, now).first->second;
   if (holder.last_beat > since) {
-    // Whoever asked earlier would be refused as well, and begins anew.
+    // Whoever asked earlier would be refused as well, and begins again.
     std::erase_if(holder.newcomers,
                   [&](const auto& newcomer) { return newcomer.second < holder.last_beat; });
     return absl::AlreadyExistsError(

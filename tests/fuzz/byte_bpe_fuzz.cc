@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "tests/fuzz/check_encoding.h"
 #include "worker/text/tokenizers/bpe_files.h"
 #include "worker/text/tokenizers/parts/byte_alphabet.h"

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "worker/text/data/aspect_file.h"
 #include "worker/text/data/json_lines.h"
 #include "worker/text/data/readers.h"

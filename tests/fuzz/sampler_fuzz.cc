@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/space/search_space_validation.h"
+#include "sampler/make_sampler.h"
 #include "sampler/sampler.h"
 #include "sampler/space/effective_batch.h"
 #include "sampler/space/random_configuration.h"
@@ -213,7 +214,7 @@ absl::StatusOr<Suggestion> Ask(const StudySpec& study, const std::vector<PriorSt
 void Check(const StudySpec& study, const AskContext& context,
            const absl::StatusOr<Suggestion>& suggestion) {
   if (absl::IsOutOfRange(suggestion.status())) {
-    HPO_CHECK(study.sampler.type == "grid");
+    HPO_CHECK(study.sampler.type == "grid" || context.repetition == Repetition::kNever);
     return;
   }
   if (!suggestion.ok()) {
@@ -274,6 +275,7 @@ void CheckSamplers(FuzzedDataProvider& data) {
     trials.push_back(AnyTrial(study, static_cast<int64_t>(trials.size()), data));
   }
   context.number = TrialNumber{static_cast<int64_t>(trials.size())};
+  if (data.ConsumeBool()) context.repetition = Repetition::kWhereAllTried;
   for (const char* type : kSamplers) {
     study.sampler.type = type;
     CheckSampler(study, priors, trials, context);

@@ -2,7 +2,7 @@
 `adapter/` by peft on the model it was trained on, the merged folder by transformers alone. Both must
 answer alike, and measure on the validation rows what the trainer measured.
 
-Needs torch, transformers and peft beside the tests' own packages; run by hand with a Python that
+Needs torch, transformers and peft in addition to the tests' own packages; run by hand with a Python that
 has them (versions: THIRD_PARTY.md):
     python3 -m venv --system-site-packages V && V/bin/pip install torch transformers==5.23.0 peft==0.21.2
     HPO_BIN_DIR=build/dev/bin HPO_FAKE_TRAINER= V/bin/python -m unittest test_adapter_folders
@@ -170,7 +170,7 @@ class AdapterFolders(unittest.TestCase):
         self.check_classifier("llama")
 
     def test_a_base_of_fewer_bits(self):
-        """The rounded model beside which adapters learn is not kept: the merged one alone is compared."""
+        """The rounded model with which adapters learn is not kept: the merged one alone is compared."""
         import transformers
         best, measured = self.train("tiny-bert", "text-classification", **{"lora.base": "nf4"})
         merged = transformers.AutoModelForSequenceClassification.from_pretrained(best).eval()

@@ -1,7 +1,10 @@
 """A study exported for Optuna, read back by Optuna itself and by its dashboard; one of Optuna's, imported."""
 
+import contextlib
 import importlib.util
 import json
+import re
+import sqlite3
 import sys
 import unittest
 import urllib.error
@@ -129,6 +132,43 @@ class OptunaTest(Deployment):
         said = self.hpo("import", "optuna", path, "toy", status=2)
         self.assertIn("parameter depth: expected one of the study's parameters", said)
         self.assertEqual(self.study()["counts"]["imported"], 0)
+
+    def test_choices_that_are_no_scalars_are_imported_as_text(self):
+        import optuna
+        self.start_server()
+        path = self.folder / "theirs.db"
+        study = optuna.create_study(storage=f"sqlite:///{path}", study_name="theirs")
+        kinds = {"layers": optuna.distributions.CategoricalDistribution([[64, 32], [128], None]),
+                 "clip": optuna.distributions.CategoricalDistribution([1.0, float("inf")])}
+        for choice in kinds["layers"].choices:
+            study.add_trial(optuna.trial.create_trial(params={"layers": choice, "clip": float("inf")},
+                                                      distributions=kinds, value=0.5))
+        self.assertIn("study theirs created; 3 trials of theirs imported into theirs, outside its budget; choices of "
+                      "clip, layers that are no numbers or texts are imported as text",
+                      self.hpo("import", "optuna", path))
+        self.assertEqual([self.json("trial", "show", number, "--study", "theirs")["params"] for number in range(3)],
+                         [{"layers": text, "clip": "Infinity"} for text in ("[64,32]", "[128]", None)])
+
+    def test_a_parameter_that_cannot_be_imported_is_named_with_what_to_do(self):
+        import optuna
+        self.start_server()
+        for name, low, high, said in (("seed", 0, 2**63 - 1, "expected whole numbers within"),
+                                      ("größe 1", 0, 9, "expected a name of letters")):
+            path = self.folder / f"{low}-{high}.db"
+            study = optuna.create_study(storage=f"sqlite:///{path}", study_name=f"theirs-{high}")
+            study.optimize(lambda trial, *of: trial.suggest_float("x", 0.0, 1.0), n_trials=1)
+            study.optimize(lambda trial, *of, name=name, low=low, high=high: trial.suggest_float("x", 0.0, 1.0) +
+                           trial.suggest_int(name, low, high), n_trials=1)
+            refused = self.hpo("import", "optuna", path, status=2)
+            self.assertIn(f"trial 1: parameter {name}: {said}", refused)
+            # What the error says helps.
+            copy = self.folder / f"{high}.db"
+            copy.write_bytes(path.read_bytes())
+            cure = re.search(r'sqlite3 COPY "(.*)"', refused).group(1)
+            with contextlib.closing(sqlite3.connect(copy)) as database:
+                database.execute(cure)
+                database.commit()
+            self.assertIn("imported into", self.hpo("import", "optuna", copy))
 
     @unittest.skipUnless(HAS_DASHBOARD, "the Python package optuna_dashboard is not there")
     def test_the_dashboard_shows_it(self):

@@ -263,7 +263,7 @@ class Functions(Deployment):
 
     def test_no_configuration_is_tried_twice_and_a_space_that_is_used_up_ends_the_study(self):
         space = {"n_estimators": hpo.int(20, 21), "max_depth": hpo.int(2, 3)}
-        for sampler in ("auto", "random", "tpe", "gp", "qmc", "cma-es"):
+        for sampler in ("auto", "random", "tpe", "gp", "qmc", "cma-es", "grid"):
             with self.subTest(sampler), hpo.Study(sampler, space, trials=10, sampler=sampler,
                                                   storage=self.folder / "storage") as study:
                 asked = [study.ask(timeout=10) for _ in range(3)]  # three run at once
@@ -275,7 +275,10 @@ class Functions(Deployment):
                 with self.assertWarnsRegex(hpo.EndedEarly, "every configuration of the space has been tried"):
                     self.assertIsNone(study.ask(timeout=10))
                 self.assertTrue(study.finished)
-                self.assertIn("hpo study edit", study.waiting_for)
+                self.assertIn("; study.edit({...}) gives it more values", study.waiting_for)
+                self.assertIn(f"hpo study edit {sampler} FILE --server", study.waiting_for)
+                study.edit({"n_estimators": hpo.int(20, 22), "max_depth": hpo.int(2, 3)})
+                self.assertIsNotNone(study.ask(timeout=10))
 
     def test_a_search_of_a_space_that_is_used_up_says_so(self):
         self.space = {"n": hpo.int(1, 3), "kind": ["a", "b"]}
@@ -284,6 +287,27 @@ class Functions(Deployment):
         self.assertEqual(best.value, 1)
         tried = [tuple(sorted(trial.params.items())) for trial in self.kept()]
         self.assertEqual((len(tried), len(set(tried))), (6, 6))
+
+    def test_what_a_search_of_a_used_up_space_advises_works(self):
+        space = {"n": hpo.int(1, 3)}
+        storage = self.folder / "storage"
+        for sampler in ("auto", "grid"):
+            with self.subTest(sampler):
+                with self.assertWarns(hpo.EndedEarly) as warned:
+                    hpo.minimize(lambda trial: trial["n"], space, trials=20, sampler=sampler, verbose=False)
+                self.assertTrue(str(warned.warning).endswith("every configuration of the space has been tried"),
+                                "nothing can be done for a study that is gone")
+                with self.assertWarns(hpo.EndedEarly) as warned:
+                    hpo.minimize(lambda trial: trial["n"], space, trials=20, sampler=sampler, name=sampler, storage=storage, verbose=False)
+                advised = f"hpo.load({sampler!r}, storage={str(storage)!r})"
+                self.assertIn(f"; {advised}.edit({{...}}) gives it more values", str(warned.warning))
+                with eval(advised) as study:  # as it is printed
+                    study.edit({"n": hpo.int(1, 5)})
+                with self.assertWarns(hpo.EndedEarly):
+                    hpo.minimize(lambda trial: trial["n"], {"n": hpo.int(1, 5)}, trials=20, sampler=sampler, name=sampler, storage=storage,
+                                 verbose=False)
+                with hpo.load(sampler, storage=storage) as study:
+                    self.assertEqual(sorted(trial.params["n"] for trial in study.trials), [1, 2, 3, 4, 5])
 
     @unittest.skipUnless(NUMPY, "needs numpy")
     def test_spaces_of_numpy_and_ranges_are_of_whole_numbers(self):

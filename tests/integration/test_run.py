@@ -93,7 +93,12 @@ class Run(Deployment):
         wait_until(lambda: "trial 1 COMPLETED" in first.output(), "two trials")
         first.send(signal.SIGINT)
         self.assertEqual(first.wait(), 130, first.output())
-        self.assertIn("stopped; to go on: hpo run toy.yaml --dir", first.output())
+        said = first.output()
+        self.assertIn("stops: the worker gives back what it runs; another Ctrl-C ends it at once", said)
+        self.assertRegex(said, r"interrupted: [23] of 6 trials have ended; their results are kept in .*/run; "
+                               "1 trial that had not ended will run again\n")
+        self.assertIn("to go on: hpo run toy.yaml --dir", said)
+        self.assertNotIn("no worker is connected", said)
         wait_until(self.alone, "the end of its processes")
         again = self.run_hpo("again")
         self.assertEqual(again.wait(), 0, again.output())
@@ -111,7 +116,7 @@ class Run(Deployment):
         for words, status, text in [
                 (("bad.yaml",), 2, "bad.yaml:2:"),
                 (("nowhere.yaml",), 3, "nowhere.yaml: No such file or directory"),
-                (("toy.yaml", "--", "--bogus"), 4, "hpo-worker ended with status 78: hpo-worker: no option --bogus"),
+                (("toy.yaml", "--", "--bogus"), 4, "hpo: hpo-worker: no option --bogus"),
                 (("toy.yaml", "--export", "."), 4, "expected . to be new or an empty folder"),
                 (("toy.yaml", "--trials", "2", "--add", "1"), 2, "--add"),
         ]:

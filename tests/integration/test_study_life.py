@@ -1,4 +1,4 @@
-"""What people do with a study beside running it: they note things of it and of its trials, set a target
+"""What people do with a study apart from running it: they note things of it and of its trials, set a target
 and retry what failed. Through real programs."""
 
 import json

@@ -8,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -168,6 +169,62 @@ def test_threads_run_one_study():
     study = optuna.create_study(sampler=HpoSampler(seed=1))
     study.optimize(mixed, n_trials=24, n_jobs=4)
     assert len(study.trials) == 24 and len({repr(trial.params) for trial in study.trials}) == 24
+
+
+def finite(trial):
+    """Of twelve configurations, the constant aside."""
+    trial.suggest_categorical("data", ["one"])
+    return trial.suggest_int("n", 1, 6) - (trial.suggest_categorical("kind", ["a", "b"]) == "b")
+
+
+@pytest.mark.parametrize("sampler", ["auto", "tpe", "gp", "random", "qmc"])
+def test_no_configuration_is_repeated_until_all_have_been_tried(sampler, recwarn):
+    study = study_of(HpoSampler(sampler, seed=1), finite, 12)
+    assert len({repr(trial.params) for trial in study.trials}) == 12
+    assert not recwarn
+    study.optimize(finite, n_trials=4)  # Optuna's loop goes on, and says so once
+    assert len(study.trials) == 16
+    assert [str(one.message) for one in recwarn] == [
+        "HpoSampler: kind, n: every configuration has been tried, and each is proposed again from now on"]
+
+
+def test_trials_in_flight_count_as_tried(recwarn):
+    study = study_of(HpoSampler(seed=1), finite, 1)
+    asked = [study.ask() for _ in range(11)]
+    for trial in asked:
+        finite(trial)
+    assert len({repr(trial.params) for trial in study.trials}) == 12 and not recwarn
+
+
+def test_the_first_trials_of_several_threads_differ():
+    together = threading.Barrier(4, timeout=30)
+
+    def objective(trial):
+        value = finite(trial)
+        if trial.number < 4:
+            together.wait()
+        return value
+
+    for seed in range(3):
+        study = optuna.create_study(sampler=HpoSampler(seed=seed))
+        study.optimize(objective, n_trials=12, n_jobs=4)
+        assert len({repr(sorted(trial.params.items())) for trial in study.trials}) == 12
+
+
+def test_a_part_of_a_configuration_may_be_repeated(recwarn):
+    """Of all trials it has only "model", which is used up after two; of some "depth" or "c"."""
+    for group in (False, True):
+        study = study_of(HpoSampler(seed=1, group=group), branching, 20)
+        assert study.best_params["model"] == "forest" and not recwarn
+
+
+def test_enqueued_configurations_may_be_repeated(recwarn):
+    study = study_of(HpoSampler(seed=1), finite, 2)
+    for _ in range(2):
+        study.enqueue_trial({"n": 3, "kind": "a"})
+    study.optimize(finite, n_trials=10)
+    assert not recwarn and sum(trial.params["n"] == 3 for trial in study.trials[2:4]) == 2
+    assert len({repr(trial.params) for trial in study.trials}) == 11
 
 
 def test_enqueued_values_are_taken_and_the_others_fit_them():

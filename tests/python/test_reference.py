@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def test_the_page_is_the_docstrings():
     written = subprocess.run([sys.executable, ROOT / "scripts" / "api_reference", "-"], capture_output=True, text=True,
                              check=True).stdout
-    assert (ROOT / "docs" / "python-api.md").read_text() == written, "scripts/api_reference writes it anew"
+    assert (ROOT / "docs" / "python-api.md").read_text() == written, "scripts/api_reference writes it"
 
 
 def test_the_manual_names_everything():

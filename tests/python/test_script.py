@@ -43,6 +43,24 @@ def test_an_orderly_end_leaves_the_last_report_as_the_result():
     assert lines[2]["stage"] == "Training End" and lines[2]["peak_bytes"] > 1 << 20
 
 
+def test_a_script_finds_the_folder_of_its_model(tmp_path):
+    _, status, said = run("""
+        import os, hpo.trainer
+        trial = hpo.trainer.current()
+        assert str(trial.output_dir) == os.environ["HPO_OUTPUT_DIR"]
+        (trial.output_dir / "model.txt").write_text("weights")
+        trial.report(1, 0.5)
+    """, job={**JOB, "output_dir": str(tmp_path)})
+    assert status == 0, said
+    assert (tmp_path / "model.txt").read_text() == "weights"
+    _, status, said = run("""
+        import hpo.trainer
+        assert hpo.trainer.current().output_dir is None
+        hpo.trainer.current().report(1, 0.5)
+    """)
+    assert status == 0, said
+
+
 @pytest.mark.parametrize("raised, kind, said", [
     ("RuntimeError('[enforce fail] DefaultCPUAllocator: can\\'t allocate memory: you tried')",
      "out_of_memory", "DefaultCPUAllocator"),

@@ -53,7 +53,7 @@ def test_a_real_oom_is_recovered_from_and_leaves_nothing_behind():
     assert told.memory["num_ooms"] == told.memory["num_replans"] >= 1
     names = [name for name, _ in told.sink.stages]
     assert names[:2] == ["OOM Error", "replan"]
-    # What the failed part held is free: less than a gradient's worth is left beside the batch.
+    # What the failed part held is free: less than a gradient's worth is left next to the batch.
     after = told.sink.stages[0][1]
     assert after["peak_bytes"] > limit // 2
     assert after["reserved_bytes"] < limit // 2

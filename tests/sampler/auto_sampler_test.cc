@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
+#include "sampler/make_sampler.h"
 #include "sampler/numeric/portable_math.h"
 #include "tests/sampler/simulated_study.h"
 

@@ -1,5 +1,5 @@
 // The same suggestions on every machine and with every version: tests/golden/suggestions.json.
-// Where a change is meant, HPO_WRITE_GOLDEN=1 in the environment writes the file anew.
+// Where a change is meant, HPO_WRITE_GOLDEN=1 in the environment writes the file.
 #include <cstdlib>
 #include <fstream>
 

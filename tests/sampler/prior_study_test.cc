@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
+#include "sampler/make_sampler.h"
 #include "sampler/numeric/portable_math.h"
 #include "tests/sampler/simulated_study.h"
 

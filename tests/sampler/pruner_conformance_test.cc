@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "sampler/make_pruner.h"
 #include "sampler/pruner.h"
 #include "tests/golden_file.h"
 

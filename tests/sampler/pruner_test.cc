@@ -3,6 +3,7 @@
 #include "sampler/pruner.h"
 
 #include "gtest/gtest.h"
+#include "sampler/make_pruner.h"
 #include "sampler/numeric/portable_math.h"
 
 namespace hpo {

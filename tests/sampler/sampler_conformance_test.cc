@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/space/search_space_validation.h"
 #include "gtest/gtest.h"
+#include "sampler/make_sampler.h"
 #include "sampler/numeric/portable_math.h"
 #include "sampler/simple/grid_sampler.h"
 #include "sampler/space/numeric_scale.h"
@@ -318,7 +319,7 @@ TEST_P(BadHistory, OfOneKindGivesAValidSuggestion) {
   }
 }
 
-// Each kind beside good trials, at one point and at many.
+// Each kind together with good trials, at one point and at many.
 TEST_P(BadHistory, BesideGoodTrialsGivesAValidSuggestion) {
   for (const auto& [name, end] : BadEnds()) {
     for (const bool same_point : {true, false}) {
@@ -361,7 +362,49 @@ TEST_P(SamplerConformance, NoHistoryGivesAValidSuggestion) {
   EXPECT_EQ(suggestion->history_sequence, 0);
 }
 
-// Losses that are no numbers stand beside those that are, and do not outshine them.
+// Two trials run at any time, the first fails.
+TEST_P(SamplerConformance, NoConfigurationIsProposedTwiceWhileThereAreOthers) {
+  SearchSpace space;
+  space.parameters = {MakeParameter("n", IntDomain{.low = 1, .high = 3}),
+                      MakeParameter("k", CategoricalDomain{{true, false}}),
+                      MakeParameter("x", FloatDomain{.low = 0.0, .high = 1.0, .step = 0.5})};
+  const StudySpec study = Study(space);
+  const auto sampler = MakeSampler(study);
+  AskContext context{TrialNumber{0}, space, GiB(16), nullptr};
+  std::vector<HistoryTrial> trials;
+  std::set<ParamMap> proposed;
+  int64_t sequence = 0;
+  for (int64_t number = 0; number < 18; ++number) {
+    context.number = TrialNumber{number};
+    const auto suggestion = sampler->Suggest(context);
+    ASSERT_TRUE(suggestion.ok()) << number << ": " << suggestion.status();
+    EXPECT_TRUE(proposed.insert(suggestion->params).second) << FormatParams(suggestion->params);
+    trials.push_back({.number = context.number, .params = suggestion->params});
+    sampler->Observe({++sequence, trials.back()});
+    if (number == 0) continue;
+    HistoryTrial ended = trials[trials.size() - 2];
+    ended.state = number == 1 ? TrialState::kFailed : TrialState::kCompleted;
+    if (number > 1) ended.losses = {static_cast<double>(*FindInt(ended.params, "n"))};
+    sampler->Observe({++sequence, ended});
+  }
+  context.number = TrialNumber{18};
+  const auto more = sampler->Suggest(context);
+  if (IsGrid()) {
+    EXPECT_EQ(more.status().code(), absl::StatusCode::kOutOfRange);
+    return;
+  }
+  EXPECT_EQ(more->params, trials.front().params) << "what failed is tried once more";
+  sampler->Observe({++sequence, {.number = context.number, .params = more->params}});
+  context.number = TrialNumber{19};
+  EXPECT_EQ(sampler->Suggest(context).status().code(), absl::StatusCode::kOutOfRange);
+  context.repetition = Repetition::kWhereAllTried;
+  const auto repeated = sampler->Suggest(context);
+  ASSERT_TRUE(repeated.ok()) << repeated.status();
+  EXPECT_TRUE(proposed.contains(repeated->params));
+  EXPECT_TRUE(repeated->all_tried);
+}
+
+// Losses that are no numbers are mixed with those that are, and do not outshine them.
 TEST_P(SamplerConformance, LossesThatAreNotFiniteAreTheWorst) {
   if (IsGrid()) GTEST_SKIP() << "a grid asks for no losses";
   SearchSpace space;

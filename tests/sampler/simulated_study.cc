@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "sampler/make_sampler.h"
 
 namespace hpo {
 
@@ -55,7 +56,8 @@ Suggestion SimulatedStudy::Suggest(int64_t number) const {
                                        .space = study_.space,
                                        .capacity = capacity_,
                                        .feasibility = feasibility_,
-                                       .budget_trials = study_.budget.trials});
+                                       .budget_trials = study_.budget.trials,
+                                       .repetition = Repetition::kWhereAllTried});
   HPO_CHECK(suggestion.ok());
   return *std::move(suggestion);
 }

@@ -137,16 +137,16 @@ TEST(WhyTerminate, WhenTrialsHaveHadTheWholeSpace) {
   EXPECT_EQ(WhyTerminate(history, study), std::nullopt);
   history.Apply(
       {2, {.number = TrialNumber{1}, .params = {{"n", int64_t{1}}}, .state = TrialState::kFailed}});
-  EXPECT_EQ(WhyTerminate(history, study), "every configuration of the grid has been tried");
+  study.name = "two";
+  const char* const used_up =
+      "every configuration of the space has been tried; to go on: hpo study edit two FILE, with "
+      "more values in FILE";
+  EXPECT_EQ(WhyTerminate(history, study), used_up);
   history.Apply(
       {3, {.number = TrialNumber{2}, .params = {{"n", int64_t{1}}}, .state = TrialState::kFailed}});
-  study.name = "two";
   for (const char* const type : {"random", "auto"}) {
     study.sampler.type = type;
-    EXPECT_EQ(
-        WhyTerminate(history, study),
-        "every configuration of the space has been tried; to go on, add values: hpo study edit "
-        "two");
+    EXPECT_EQ(WhyTerminate(history, study), used_up);
   }
 }
 

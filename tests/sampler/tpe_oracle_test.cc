@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "sampler/space/model_view.h"
 #include "sampler/tpe/density_ratio.h"
 #include "sampler/tpe/model_space.h"
 #include "sampler/tpe/trial_split.h"

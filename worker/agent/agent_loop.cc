@@ -12,6 +12,7 @@
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/protocol/process_identity.h"
+#include "common/space/placeholders.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/attempt/kept_models.h"
 #include "worker/agent/attempt/runs_folder.h"
@@ -47,18 +48,32 @@ WorkerFacts OwnFacts(const AgentOptions& options, const TrainerSlot& slot,
           .process = OwnProcess()};
 }
 
-// What the server is told of what cannot be used; of a folder with thousands of others not all.
+// What the server is told of what cannot be used: of folders with thousands of others not all, but
+// neither kind in place of the other.
 std::map<std::string, std::string> LeftOut(const std::map<std::string, std::string>& models,
                                            const std::map<std::string, std::string>& data) {
-  constexpr size_t kMost = 100;
+  constexpr size_t kMost = 200;  // of each kind
   constexpr Limit kLine = {500, "bytes", "", "", ""};
   std::map<std::string, std::string> told;
   for (const auto* const left_out : {&data, &models}) {
+    size_t rest = kMost;
     for (const auto& [name, why] : *left_out) {
-      if (told.size() < kMost) told.emplace(name, Shortened(why, kLine));
+      if (rest-- == 0) break;
+      told.emplace(name, Shortened(why, kLine));
     }
   }
   return told;
+}
+
+// Whether trials of the assignment's study have all that the command names.
+absl::Status CheckCommand(const TrialCommand& command, const Assignment& assignment) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : assignment.params) names.push_back(name);
+  for (const Parameter& parameter : assignment.narrowed_space.parameters) {
+    if (!assignment.params.contains(parameter.name)) names.push_back(parameter.name);
+  }
+  HPO_RETURN_IF_ERROR(Annotate(CheckPlaceholders(command.text, names), command.option));
+  return Annotate(CheckPlaceholders(command.metrics_file, names), "--metrics-file");
 }
 
 uint64_t SeedOf(const std::string& text) { return std::hash<std::string>()(text); }
@@ -148,6 +163,8 @@ class AgentLoop {
     if (!status.ok()) return EndFor(Rpc::kListStudies, status);
     studies_ = *std::move(studies);
     KeepThoseServed(serves_, studies_);
+    // The server says what those need, and gives their trials to other workers.
+    if (!options_.own_trainer) std::erase_if(studies_, NeedsProgram);
     DataCatalog::Scan scan = services_.data.Measure(studies_, services_.models.tokenizers);
     if (services_.stop.raised()) {
       status = absl::CancelledError("told to stop");
@@ -225,7 +242,7 @@ class AgentLoop {
     acquire_id_ = RandomId();
     work_remains_ = !acquired->all_studies_finished;
     if (acquired->assignment) return RunAssignment(*acquired->assignment, *capacity);
-    if (MayLeave(*acquired, registration)) return AllFinished(acquired->finished);
+    if (MayLeave(*acquired, registration)) return EndOfStudies(acquired->finished);
     if (acquired->studies_version != registration.studies_version) return TakeNewStudies();
     NoteWaiting(acquired->all_studies_finished ? "no study has trials left to run"
                                                : acquired->waiting_for);
@@ -301,6 +318,9 @@ class AgentLoop {
     spdlog::info("trial #{} of {} (attempt {}): {}", lease.trial.number.value, lease.trial.study,
                  lease.attempt.value, FormatParams(assignment.params));
     if (services_.stop.raised()) return GiveBack({.lease = lease});
+    if (const absl::Status fits = CheckCommand(options_.command, assignment); !fits.ok()) {
+      return CannotRun(lease, fits);
+    }
     // The call may have waited for a trial: what is free counts now.
     const Bytes now = services_.capacity.Available().value_or(capacity);
     if (DoesNotFit(assignment, now)) {
@@ -330,6 +350,15 @@ class AgentLoop {
                                   .count_oom_kills = services_.count_oom_kills,
                                   .base = session_.facts().device.base};
     return TakeEnd(assignment, RunAttempt(attempt, options_.attempt, lease, job));
+  }
+
+  // No trial would run, so that none is used up.
+  std::optional<AgentResult> CannotRun(const LeaseRef& lease, const absl::Status& why) {
+    GiveBack({.lease = lease, .note = "the worker's command cannot run"});
+    return AgentResult{ExitCode::kConfiguration,
+                       absl::InvalidArgumentError(absl::StrCat(
+                           "trial #", lease.trial.number.value, " of study ", lease.trial.study,
+                           " is given back, as its command cannot run: ", why.message()))};
   }
 
   // What the machine lacks at the moment costs the trial no retry.
@@ -369,6 +398,10 @@ class AgentLoop {
       keeper_.Drop(lease);
       DiscardRun(lease);
       return std::nullopt;
+    }
+    if (!end.cannot_start.empty()) {
+      DiscardRun(lease);
+      return CannotRun(lease, absl::FailedPreconditionError(end.cannot_start));
     }
     if (!end.give_back.empty()) {
       DiscardRun(lease);
@@ -442,16 +475,6 @@ class AgentLoop {
     return {remains ? ExitCode::kTryAgain : ExitCode::kDone, absl::OkStatus()};
   }
 
-  static AgentResult AllFinished(const std::vector<FinishedStudy>& studies) {
-    spdlog::info("every study is finished");
-    for (const FinishedStudy& study : studies) {
-      spdlog::log(study.failed ? spdlog::level::err : spdlog::level::info,
-                  "study {} is finished: {}", study.study, study.why);
-    }
-    const bool failed = studies.size() == 1 && studies.front().failed;
-    return {failed ? ExitCode::kStudyFailed : ExitCode::kDone, absl::OkStatus()};
-  }
-
   AgentResult Done() const {
     return {courier_.owes() ? ExitCode::kTryAgain : ExitCode::kDone, absl::OkStatus()};
   }
@@ -517,6 +540,16 @@ class AgentLoop {
 };
 
 }  // namespace
+
+AgentResult EndOfStudies(const std::vector<FinishedStudy>& studies) {
+  spdlog::info("every study is finished");
+  for (const FinishedStudy& study : studies) {
+    spdlog::log(study.failed ? spdlog::level::err : spdlog::level::info, "study {} is finished: {}",
+                study.study, study.why);
+  }
+  const bool failed = studies.size() == 1 && studies.front().failed;
+  return {failed ? ExitCode::kStudyFailed : ExitCode::kDone, absl::OkStatus()};
+}
 
 AgentResult RunAgent(const AgentServices& services, const AgentOptions& options,
                      const TrainerSlotOptions& slot_options) {

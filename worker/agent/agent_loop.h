@@ -27,6 +27,13 @@
 
 namespace hpo {
 
+// A command with placeholders that runs as the trainer.
+struct TrialCommand {
+  std::string option;  // where it is from, for messages; empty: there is none
+  std::string text;
+  std::string metrics_file;  // has placeholders, too
+};
+
 struct AgentOptions {
   std::string worker;         // human name
   std::string version;        // of hpo-worker
@@ -38,6 +45,7 @@ struct AgentOptions {
   // study's, the one that there was when the worker first saw only one.
   std::vector<std::string> studies;
   bool own_trainer = false;
+  TrialCommand command;
   std::optional<int64_t> max_trials;
   // Trained models that stay on this disk, of each study the best; nullopt: all.
   std::optional<int64_t> num_kept_models = 1;
@@ -78,6 +86,9 @@ inline AgentResult StoppedAtStart(const StopSignal& stop) {
   return {stop.level() == StopLevel::kNow ? ExitCode::kKilled : ExitCode::kTryAgain,
           absl::OkStatus()};
 }
+
+// That of a worker whose studies have all ended; says why in the log.
+AgentResult EndOfStudies(const std::vector<FinishedStudy>& studies);
 
 AgentResult RunAgent(const AgentServices& services, const AgentOptions& options,
                      const TrainerSlotOptions& slot_options);

@@ -18,6 +18,7 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/base/user_folder.h"
+#include "common/command_line/standard_streams.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
 #include "spdlog/spdlog.h"
@@ -195,28 +196,49 @@ absl::StatusOr<OwnState> WaitForState(const WorkerOptions& options, const std::s
   return state;
 }
 
-// With the program of the study that it serves, where that names one.
-absl::StatusOr<WorkerOptions> WithStudysCommand(WorkerOptions options, CoordinatorClient& client,
-                                                StopSignal& stop) {
+// The study's folder, where the program would not find it: it is another machine's, or misspelt.
+absl::Status CheckWorkdir(const StudyCommand& found) {
+  std::error_code error;
+  if (found.workdir.empty() || fs::is_directory(found.workdir, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "trainer.workdir of study ", found.study, ": expected a folder of this machine, ", "got ",
+      found.workdir, " (below ", fs::current_path(error).string(), ")"));
+}
+
+// With the program of the study that it serves, where that names one; the worker's end, where the
+// studies have ended or no server answers.
+std::variant<WorkerOptions, AgentResult> WithStudysCommand(WorkerOptions options,
+                                                           CoordinatorClient& client,
+                                                           StopSignal& stop) {
   if (!options.allow_commands) return options;
   const AgentOptions times;
-  HPO_ASSIGN_OR_RETURN(
-      const std::optional<StudyCommand> found,
-      FindStudyCommand(client, options.studies, options.connect_timeout,
-                       Backoff(times.first_retry, times.longest_retry, getpid()), stop));
-  if (!found) return options;
-  spdlog::info("runs the program that study {} names: {}", found->study, found->command);
-  options.trainer = found->command;
-  options.studies = {found->study};
+  const CommandSearch search{.served = options.studies,
+                             .server = options.server,
+                             .connect_timeout = options.connect_timeout,
+                             .stay = options.stay};
+  const absl::StatusOr<FoundCommand> found = FindStudyCommand(
+      client, search, Backoff(times.first_retry, times.longest_retry, getpid()), stop);
+  if (absl::IsCancelled(found.status())) return StoppedAtStart(stop);
+  if (absl::IsUnavailable(found.status())) return AgentResult{ExitCode::kTryAgain, found.status()};
+  if (!found.ok()) return AgentResult{ExitCode::kConfiguration, found.status()};
+  if (!found->ended.empty()) return EndOfStudies(found->ended);
+  if (!found->command) return options;
+  if (const absl::Status there = CheckWorkdir(*found->command); !there.ok()) {
+    return AgentResult{ExitCode::kConfiguration, there};
+  }
+  spdlog::info("serves study {} alone, and runs the program that study {} names: {}",
+               found->command->study, found->command->study, found->command->command);
+  options.trainer = found->command->command;
+  options.studies = {found->command->study};
   return options;
 }
 
 absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& given, StopSignal& stop) {
   const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(given.server);
-  const absl::StatusOr<WorkerOptions> with_command = WithStudysCommand(given, *client, stop);
-  if (absl::IsCancelled(with_command.status())) return StoppedAtStart(stop);
-  HPO_RETURN_IF_ERROR(with_command.status());
-  const WorkerOptions& options = *with_command;
+  const std::variant<WorkerOptions, AgentResult> with_command =
+      WithStudysCommand(given, *client, stop);
+  if (const auto* end = std::get_if<AgentResult>(&with_command)) return *end;
+  const auto& options = std::get<WorkerOptions>(with_command);
   HPO_ASSIGN_OR_RETURN(Device device, ChooseDevice(options));
   absl::StatusOr<OwnState> own = WaitForState(options, device.card_uuid, stop);
   if (absl::IsCancelled(own.status())) return StoppedAtStart(stop);
@@ -256,6 +278,11 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& given, StopSignal& st
   agent.server = options.server;
   agent.studies = options.studies;
   agent.own_trainer = !options.trainer.empty();
+  if (options.IsPlainProgram()) {
+    agent.command = {.option = options.allow_commands ? "trainer.command" : "--trainer",
+                     .text = options.trainer,
+                     .metrics_file = options.metrics_file};
+  }
   agent.max_trials = options.max_trials;
   agent.stay = options.stay;
   agent.num_kept_models = options.num_kept_models;
@@ -323,6 +350,7 @@ absl::StatusOr<AgentResult> RunChosen(const WorkerOptions& options,
 }
 
 int Main(int argc, const char* const* argv) {
+  OpenStandardStreams();
   const std::variant<WorkerOptions, int> read = ReadWorkerOptions(argc, argv, std::cout, std::cerr);
   if (const int* status = std::get_if<int>(&read)) return *status;
   const auto& options = std::get<WorkerOptions>(read);

@@ -21,30 +21,32 @@ namespace hpo {
 namespace {
 
 constexpr char kDescription[] =
-    "Runs trials of an hpo-server on one device: takes one that fits, trains it, reports the "
-    "result.\n"
+    "Runs the trials of an hpo-server on one device, one at a time, and reports their results.\n"
     "\n"
     "  hpo-worker --gpu 0 --models ~/models --data ~/data\n"
     "  hpo-worker --device cpu --memory-limit 2GiB\n"
-    "  hpo-worker --gpu 0 --trainer \"python3 train.py --lr {train.lr}\" --study mine\n";
+    "  hpo-worker --gpu 0 --trainer \"python3 train.py --lr {train.lr}\" --study mine\n"
+    "  hpo-worker --gpu 0 --study mine --allow-commands\n";
 
 constexpr char kFooter[] =
     "\n"
-    "SIGTERM, SIGINT or SIGUSR1 saves the running trial, gives it back and ends the worker. "
-    "Another\n"
-    "signal, a second or more later, kills the trainer. Results that the server does not have yet\n"
-    "wait in --state-dir.\n"
+    "On SIGTERM, SIGINT or SIGUSR1, the worker saves a checkpoint, requeues its trial and ends. A\n"
+    "second signal, at least one second later, kills the trainer. Results that the server has not\n"
+    "received yet are kept in --state-dir.\n"
     "\n"
     "Exit status:\n"
-    "   0  every study is finished, --max-trials is reached, or no work was left at a signal\n"
-    "   7  failures ended the one study that it served\n"
-    "   8  it has the data of no running study; the log says what is wrong with the files\n"
-    "  70  internal error; try again a few times\n"
-    "  75  ended by a signal while work remains, or no server answers; run it again\n"
-    "  77  the trainer cannot be started, three times in a row; do not use this machine\n"
-    "  78  configuration error; do not try again\n"
-    "  79  another worker of this name is alive; give this one its own --name\n"
-    " 130  killed by a second signal";
+    "   0  Every study is finished, --max-trials is reached, or no work was left at a signal.\n"
+    "   7  The worker served one study, and too many failed trials ended it.\n"
+    "   8  The worker has the data of no running study. Its log says what is wrong with the "
+    "files.\n"
+    "  70  An internal error occurred. Start the worker again, but limit the number of retries.\n"
+    "  75  A signal or --time-limit ended the worker while work remains, or no server answered.\n"
+    "      Start it again.\n"
+    "  77  The trainer could not be started three times in a row. Do not use this machine.\n"
+    "  78  The options, files or command of the worker are wrong, and its message says which.\n"
+    "      Starting the worker again does not help.\n"
+    "  79  Another running worker has the same name. Choose a different --name.\n"
+    " 130  A second signal killed the worker.";
 
 std::string DefaultModels() {
   const std::string folder = UserFolder("XDG_CACHE_HOME", ".cache") + "/hpo/models";
@@ -70,54 +72,56 @@ struct RawOptions {
 void DeclareCheckpoints(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option(
          "--checkpoints", raw.checkpoints,
-         "folder of the checkpoints from which a trial's next attempt continues, or none. Give "
-         "machines that take over each other's trials one folder; default: checkpoints below "
-         "--state-dir")
+         "Folder for checkpoints, or none. If several machines share the folder, each of them can "
+         "continue any trial [default: checkpoints in --state-dir]")
       ->envname("HPO_CHECKPOINT_DIR");
   app.add_option("--checkpoint-every", raw.checkpoint_every,
-                 "time between checkpoints of a trial, e.g. 10m; 0: by steps alone")
+                 "Time between two checkpoints of a trial, such as 10m; 0 saves by steps alone")
       ->capture_default_str();
   app.add_option("--checkpoint-every-steps", options.checkpoints.every_steps,
-                 "optimizer steps between checkpoints; 0: by time alone")
+                 "Number of optimizer steps between two checkpoints; 0 saves by time alone")
       ->check(AtLeast(0))
       ->capture_default_str();
   app.add_option("--checkpoint-quota", raw.checkpoint_quota,
-                 "disk space for the checkpoints of one study, e.g. 50GiB; default: no limit");
+                 "Maximum size of one study's checkpoints, such as 50GiB [default: no limit]");
 }
 
 void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
   CLI::Option* const trainer = app.add_option(
       "--trainer", options.trainer,
-      "command of your own program, run by /bin/sh. With placeholders such as {train.lr} or {args} "
-      "any program will do; without them it must read HPO_PARAMS from its environment, or speak "
-      "the trainer protocol (docs/TRAINER_PROTOCOL.md); default: hpo-trainer in the folder of this "
-      "program");
-  app.add_flag("--allow-commands", options.allow_commands,
-               "run the program that the study names (trainer.command of its file); its author can "
-               "then run anything here")
+      "Command for /bin/sh that runs your own training program, with placeholders such as "
+      "{train.lr} or {args}. Without placeholders, the program must read HPO_PARAMS from its "
+      "environment or speak the trainer protocol (docs/TRAINER_PROTOCOL.md) [default: hpo-trainer, "
+      "beside this program]");
+  app.add_flag(
+         "--allow-commands", options.allow_commands,
+         "Run the command that the study names (trainer.command). The worker then serves this "
+         "study alone. Everybody who can create a study can run any program on this machine")
       ->excludes(trainer);
-  app.add_option("--metric-pattern", options.metric_patterns,
-                 "regular expression that finds the objective's number in a line that --trainer "
-                 "prints, e.g. 'acc: (\\S+)'; (?P<loss>...) finds the metric loss (repeatable)")
+  app.add_option(
+         "--metric-pattern", options.metric_patterns,
+         "Regular expression that finds the objective in a line that the program prints, such "
+         "as 'acc: (\\S+)'; (?P<loss>...) finds the metric loss (repeatable)")
       ->type_name("REGEX")
       ->allow_extra_args(false);
   app.add_option("--metrics-file", options.metrics_file,
-                 "JSON file of metrics that --trainer writes, e.g. {output_dir}/metrics.json; "
-                 "default: lines of JSON that it prints")
+                 "JSON file in which the program writes its metrics, such as "
+                 "{output_dir}/metrics.json [default: the lines of JSON that it prints]")
       ->type_name("PATH");
 }
 
 void DeclareDevice(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option("--gpu", options.gpu,
-                 "card: its number in nvidia-smi, its UUID, or all (one worker for each card)")
+                 "GPU to use: its number in nvidia-smi, its UUID, or all for one worker per GPU")
       ->take_last();
-  app.add_option("--device", raw.device, "cpu, or cuda for card 0")
-      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--device", raw.device, "Device to use: cpu, or cuda for GPU 0")
+      ->check(OneOf({"cpu", "cuda"}));
   app.add_option("--memory-limit", raw.memory_limit,
-                 "memory that a trial may use, e.g. 2GiB; needed with --device cpu");
-  app.add_option("--workers", options.num_workers,
-                 "how many workers to run on the CPU, each with one trial at a time, with "
-                 "--memory-limit for each and its share of the processors")
+                 "Memory limit of a trial, such as 2GiB; required with --device cpu");
+  app.add_option(
+         "--workers", options.num_workers,
+         "Number of workers on the CPU. Each runs one trial at a time, with --memory-limit for "
+         "itself and its share of the processors")
       ->type_name("N")
       ->check(Between(1, 1024))
       ->take_last()
@@ -127,63 +131,68 @@ void DeclareDevice(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
 void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   DeclareDevice(app, options, raw);
   app.add_option("--server", options.server,
-                 "HOST[:PORT] or unix:PATH; port 50051 where none is given")
+                 "Address of the server: HOST[:PORT] or unix:PATH; the default port is 50051")
+      ->check(ServerAddress())
       ->envname("HPO_SERVER")
       ->capture_default_str();
-  app.add_option("--study", options.studies,
-                 "serve only this study (repeatable); default: every study, or with --trainer the "
-                 "only one there is")
+  app.add_option(
+         "--study", options.studies,
+         "Serve only this study (repeatable) [default: every study; with --trainer the only "
+         "study of the server]")
       ->type_name("NAME");
   app.add_option("--models", options.models,
-                 "folder with a folder for each model, in Hugging Face's format; default: "
-                 "~/.cache/hpo/models, where it exists")
+                 "Folder that contains a Hugging Face folder for each model [default: "
+                 "~/.cache/hpo/models, if it exists]")
       ->envname("HPO_MODEL_DIR");
-  app.add_option("--data", options.data, "folder of the files that studies name")
+  app.add_option("--data", options.data, "Folder of the data files that studies name")
       ->envname("HPO_DATA_DIR")
       ->capture_default_str();
-  app.add_option("--train", options.train, "use this training file for every study")
+  app.add_option("--train", options.train, "Training file to use for every study")
       ->check(CLI::ExistingFile);
-  app.add_option("--validation", options.validation, "use this validation file for every study")
+  app.add_option("--validation", options.validation, "Validation file to use for every study")
       ->check(CLI::ExistingFile);
   DeclareTrainer(app, options);
-  app.add_option("--threads", options.threads,
-                 "CPU threads of the trainer; default: HPO_NUM_THREADS, or all processors")
+  app.add_option(
+         "--threads", options.threads,
+         "Number of CPU threads of the trainer [default: HPO_NUM_THREADS, or all processors]")
       ->check(AtLeast(1));
   app.add_option("--allocator", options.allocator,
-                 "settings of torch's allocator on a card, as in PYTORCH_ALLOC_CONF, e.g. "
-                 "expandable_segments:True,max_split_size_mb:128,garbage_collection_threshold:0.8");
-  app.add_option("--state-dir", options.state_dir,
-                 "folder for results that the server does not have yet, logs and trained models")
+                 "Configuration of torch's GPU allocator, as in PYTORCH_ALLOC_CONF, such as "
+                 "expandable_segments:True,max_split_size_mb:128");
+  app.add_option(
+         "--state-dir", options.state_dir,
+         "Folder for logs, trained models, and results that the server has not received yet")
       ->capture_default_str();
   app.add_option("--name", options.name,
-                 "name of this worker; default: HOST:GPU-... or HOST:cpu-...")
+                 "Name of this worker [default: HOST:GPU-... or HOST:cpu-...]")
       ->take_last();
-  app.add_option("--max-trials", options.max_trials, "end after this many results")
+  app.add_option("--max-trials", options.max_trials, "End after this number of results")
       ->check(AtLeast(1));
   CLI::Option* const num_kept =
-      app.add_option(
-             "--keep-models", options.num_kept_models,
-             "how many trained models of each study to keep below --state-dir, the best ones")
+      app.add_option("--keep-models", options.num_kept_models,
+                     "Number of trained models to keep per study in --state-dir: the best ones")
           ->check(AtLeast(1))
           ->capture_default_str();
   app.add_flag("--keep-all-models", options.keep_all_models,
-               "keep every completed trial's trained model below --state-dir")
+               "Keep the trained model of every completed trial in --state-dir")
       ->excludes(num_kept);
   DeclareCheckpoints(app, options, raw);
-  app.add_option("--time-limit", raw.time_limit,
-                 "end after this time, e.g. 8h; the running trial is saved and given back before");
+  app.add_option(
+      "--time-limit", raw.time_limit,
+      "End within this time, such as 8h; the running trial is saved and requeued before");
   app.add_option(
       "--stop-grace", raw.stop_grace,
-      "how long a trainer may take to end when it is told to, e.g. 5m; default: 30s, or the "
-      "time that it needs to save, at most 1h");
-  app.add_flag("--stay", options.stay, "keep waiting for trials when every study is finished");
+      "Time that a trainer has to save and end when it is told to, such as 5m [default: 30s, or "
+      "what the trainer asks for, at most 1h]");
+  app.add_flag("--stay", options.stay, "Wait for new studies when every study is finished");
   app.add_option("--connect-timeout", raw.connect_timeout,
-                 "how long to wait for the server at the start, e.g. 30s, 5m")
+                 "Time to wait for the server at the start, such as 30s or 5m")
       ->capture_default_str();
-  app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
+  app.add_option("--log-level", options.log_level,
+                 "Lowest level of log lines: trace, debug, info, warn, error or off")
       ->envname("HPO_LOG_LEVEL")
       ->capture_default_str();
-  app.add_flag("--log-json", options.log_json, "one JSON object per log line");
+  app.add_flag("--log-json", options.log_json, "Write each log line as a JSON object");
   app.set_version_flag("--version", std::string("hpo-worker ") + WorkerVersion());
 }
 
@@ -283,7 +292,8 @@ std::variant<WorkerOptions, int> ReadWorkerOptions(int argc, const char* const* 
   options.server = "127.0.0.1:50051";
   options.models = DefaultModels();
   options.data = ".";
-  options.state_dir = UserFolder("XDG_STATE_HOME", ".local/state") + "/hpo/worker";
+  const std::string state = UserFolder("XDG_STATE_HOME", ".local/state");
+  if (!state.empty()) options.state_dir = state + "/hpo/worker";
   RawOptions raw;
   CLI::App app(kDescription, "hpo-worker");
   app.footer(kFooter);
@@ -293,6 +303,10 @@ std::variant<WorkerOptions, int> ReadWorkerOptions(int argc, const char* const* 
   }
   options.server = WithDefaultPort(options.server);
   absl::Status valid = Convert(raw, options);
+  if (valid.ok() && options.state_dir.empty()) {
+    valid = absl::InvalidArgumentError(
+        "--state-dir: expected a folder, as neither XDG_STATE_HOME nor HOME is set");
+  }
   if (valid.ok()) valid = InitLog(options.log_level, options.log_json);
   if (valid.ok()) return options;
   err << "hpo-worker: " << valid.message() << "\n";

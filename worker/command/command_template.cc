@@ -12,35 +12,14 @@
 #include "absl/strings/strip.h"
 #include "common/base/status.h"
 #include "common/command_line/shell_word.h"
+#include "common/space/placeholders.h"
 #include "worker/command/param_text.h"
 
 namespace hpo {
 namespace {
 
-constexpr char kAllParameters[] = "args";
-constexpr char kAllOverrides[] = "overrides";
-constexpr char kFlag[] = "flag:";
-constexpr char kConfig[] = "config";
-
-bool IsNameCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
-}
-
-// How long the place at the beginning of `text` is, its braces included; 0: there is none.
-size_t PlaceLength(absl::string_view text) {
-  absl::string_view rest = text;
-  if (!absl::ConsumePrefix(&rest, "{")) return 0;
-  absl::ConsumePrefix(&rest, kFlag);
-  const char first = rest.empty() ? '\0' : rest[0];
-  if (!absl::ascii_isalpha(static_cast<unsigned char>(first)) && first != '_') return 0;
-  const auto end = std::find_if_not(rest.begin(), rest.end(), IsNameCharacter);
-  const bool is_config =
-      rest.substr(0, static_cast<size_t>(end - rest.begin())) == kConfig && rest.data() == &text[1];
-  rest.remove_prefix(static_cast<size_t>(end - rest.begin()));
-  if (is_config && !absl::ConsumePrefix(&rest, ":json")) absl::ConsumePrefix(&rest, ":yaml");
-  if (!absl::ConsumePrefix(&rest, "}")) return 0;
-  return text.size() - rest.size();
-}
+// Stands for a placeholder within a word, so that the rest is no word of its own.
+constexpr char kNoWord = '\0';
 
 // All parameters but those of `left_out`, each as one word of the shell's.
 template <typename ToText>
@@ -54,30 +33,24 @@ std::string Words(const ParamMap& params, const std::set<std::string>& left_out,
   return absl::StrJoin(words, " ");
 }
 
-// A word with what is not a place quoted.
+// A word with what is not a placeholder quoted.
 std::string QuotedAroundPlaces(absl::string_view word) {
   std::string quoted;
-  std::string plain;
-  while (!word.empty()) {
-    const size_t length = PlaceLength(word);
-    if (length == 0) {
-      plain += word[0];
-      word.remove_prefix(1);
-      continue;
+  for (const CommandPiece& piece : CutAtPlaceholders(word)) {
+    if (piece.is_placeholder) {
+      absl::StrAppend(&quoted, "{", piece.text, "}");
+    } else if (!piece.text.empty()) {
+      quoted += ShellWord(WithoutPlaceholders(piece.text));
     }
-    if (!plain.empty()) quoted += ShellWord(std::exchange(plain, ""));
-    absl::StrAppend(&quoted, word.substr(0, length));
-    word.remove_prefix(length);
   }
-  if (!plain.empty() || quoted.empty()) quoted += ShellWord(plain);
-  return quoted;
+  return quoted.empty() ? ShellWord("") : quoted;
 }
 
 using Values = std::map<std::string, std::string>;
 
 // The parameter that a place gives as an option of its own, after the text before it; empty: none.
 std::string OptionOf(absl::string_view before, absl::string_view place) {
-  if (absl::ConsumePrefix(&place, kFlag)) return std::string(place);
+  if (absl::ConsumePrefix(&place, kFlagPrefix)) return std::string(place);
   if (absl::EndsWith(before, "\"") || absl::EndsWith(before, "'")) before.remove_suffix(1);
   if (!absl::ConsumeSuffix(&before, "=") && !absl::ConsumeSuffix(&before, " ")) return "";
   before = absl::StripTrailingAsciiWhitespace(before);
@@ -99,35 +72,29 @@ absl::Status NoSuchValue(const std::string& name, const ParamMap& params, const 
 
 }  // namespace
 
-CommandTemplate::CommandTemplate(std::string text) {
-  std::string plain;
+CommandTemplate::CommandTemplate(absl::string_view text) {
   ShellQuoteReader quotes;
-  const auto take = [&](size_t count, absl::string_view& rest) {
-    quotes.Pass(rest.substr(0, count));
-    absl::StrAppend(&plain, rest.substr(0, count));
-    rest.remove_prefix(count);
-  };
-  absl::string_view rest = text;
-  while (!rest.empty()) {
-    const bool escaped = rest.size() > 2 && rest[0] == '{' && rest[1] == '{';
-    const size_t length = PlaceLength(escaped ? rest.substr(1) : rest);
-    if (escaped && length > 0 && rest.size() > length + 1 && rest[length + 1] == '}') {
-      rest.remove_prefix(1);
-      take(length, rest);
-      rest.remove_prefix(1);
-    } else if (!escaped && length > 0 && (plain.empty() || plain.back() != '$')) {
-      names_.emplace_back(rest.substr(1, length - 2));
-      if (const std::string option = OptionOf(plain, names_.back()); !option.empty()) {
+  std::string before;
+  for (CommandPiece& piece : CutAtPlaceholders(text)) {
+    if (piece.is_placeholder) {
+      names_.push_back(piece.text);
+      if (const std::string option = OptionOf(before, piece.text); !option.empty()) {
         own_options_.insert(option);
       }
-      pieces_.push_back({.text = std::exchange(plain, "")});
-      pieces_.push_back({.text = names_.back(), .is_place = true, .quotes = quotes.now()});
-      rest.remove_prefix(length);
     } else {
-      take(1, rest);
+      quotes.Pass(piece.text);
+      before = piece.text;
     }
+    pieces_.push_back({.text = std::move(piece.text),
+                       .is_place = piece.is_placeholder,
+                       .quotes = piece.is_placeholder ? quotes.now() : ShellQuotes::kNone});
   }
-  pieces_.push_back({.text = std::move(plain)});
+}
+
+std::string CommandTemplate::PlainText() const {
+  return absl::StrJoin(pieces_, "", [](std::string* out, const Piece& piece) {
+    out->append(piece.is_place ? std::string(1, kNoWord) : piece.text);
+  });
 }
 
 bool CommandTemplate::Has(absl::string_view name) const {
@@ -138,7 +105,7 @@ absl::StatusOr<CommandTemplate::Filling> CommandTemplate::FillingOf(const std::s
                                                                     const ParamMap& params,
                                                                     const Values& values) const {
   absl::string_view name = place;
-  const bool is_flag = absl::ConsumePrefix(&name, kFlag);
+  const bool is_flag = absl::ConsumePrefix(&name, kFlagPrefix);
   if (const auto param = params.find(std::string(name)); param != params.end()) {
     if (!is_flag) return Filling{.text = ValueText(param->second)};
     const std::string option = OptionText(param->first, param->second);

@@ -13,12 +13,13 @@
 
 namespace hpo {
 
-// A placeholder is a name in braces: a letter, then letters, digits, "_", "-" and ".". "flag:" may
-// stand before it, and ":json" or ":yaml" behind "config". Braces around anything else are the
-// shell's, as are those after a "$"; "{{name}}" stands for "{name}".
+// What is a placeholder: common/space/placeholders.h.
 class CommandTemplate {
  public:
-  explicit CommandTemplate(std::string text);
+  explicit CommandTemplate(absl::string_view text);
+
+  // Its text with a zero byte for each placeholder, so that what is around it is no word alone.
+  std::string PlainText() const;
 
   bool HasPlaces() const { return !names_.empty(); }
   // `name` as it stands between the braces.
@@ -58,10 +59,8 @@ class CommandTemplate {
 // Those of a text (TextOf in common/command_line/shell_word.h) are that text.
 std::string ShellCommand(const std::vector<std::string>& words);
 
-// What a placeholder may name besides the trial's parameters, which come first: trial, attempt,
-// study, seed, device, epochs, train_path, validation_path, model_name, model_path, output_dir,
-// checkpoint_dir, limit_bytes, micro_batch, accumulation, effective_batch, and config, config:yaml
-// and config:json: files in the output folder, which the caller writes (ConfigText).
+// The values of TrialValueNames. config, config:yaml and config:json are files in the output
+// folder, which the caller writes (ConfigText).
 std::map<std::string, std::string> JobValues(const TrainerJob& job, const MemoryPlan& plan);
 
 }  // namespace hpo

@@ -73,6 +73,10 @@ int Serve(const CommandOptions& options) {
   const CommandEnd end = RunCommand(options, *job, channel, channel, probe.get(),
                                     FromEnvironment("CUDA_VISIBLE_DEVICES"));
   if (end.signal != 0) DieOf(end.signal);
+  if (!end.cannot_start.empty()) {
+    std::cerr << "the program cannot be started: " << end.cannot_start << "\n";
+    return trainer_exit::kCannotStart;
+  }
   channel.Send(end.message);
   return trainer_exit::kDone;
 }

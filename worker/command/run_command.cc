@@ -20,12 +20,14 @@
 #include "common/base/read_file.h"
 #include "common/base/spawn.h"
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "common/base/write_file.h"
 #include "common/device/process_tree.h"
 #include "common/study/outcome_text.h"
 #include "worker/command/card_watch.h"
 #include "worker/command/child_process.h"
 #include "worker/command/param_text.h"
+#include "worker/command/unstarted_program.h"
 
 namespace hpo {
 namespace {
@@ -61,8 +63,9 @@ RunExit ExitOf(int status) {
 
 // Python would keep what it prints until there is enough of it; TensorFlow and JAX would take the
 // whole card at once, so that what a trial needs could not be seen.
-std::map<std::string, std::string> ProgramEnvironment(const ParamMap& params) {
-  std::map<std::string, std::string> environment = ParamVariables(params);
+std::map<std::string, std::string> ProgramEnvironment(const TrainerJob& job) {
+  std::map<std::string, std::string> environment = ParamVariables(job.params);
+  environment.emplace("HPO_OUTPUT_DIR", job.output_dir);
   for (const auto& [name, value] :
        {std::pair{"PYTHONUNBUFFERED", "1"}, std::pair{"TF_FORCE_GPU_ALLOW_GROWTH", "true"},
         std::pair{"XLA_PYTHON_CLIENT_PREALLOCATE", "false"}}) {
@@ -80,11 +83,6 @@ std::optional<CardWatch> WatchCard(GpuProbe* probe, const std::string& uuid) {
                                  [&uuid](const GpuState& one) { return one.uuid == uuid; });
   if (card == cards->end()) return std::nullopt;
   return CardWatch(*probe, *card, HasTheDriversProcessNumbers());
-}
-
-std::string Shortened(absl::string_view text) {
-  constexpr size_t kMost = 80;
-  return text.size() <= kMost ? std::string(text) : absl::StrCat(text.substr(0, kMost), "...");
 }
 
 class CommandRun {
@@ -113,7 +111,7 @@ class CommandRun {
     if (!configured.ok()) return CannotRun(configured);
     const FileTime before = WrittenAt(metrics_file_);
     absl::StatusOr<std::unique_ptr<ChildProcess>> child =
-        ChildProcess::Start(*command, ProgramEnvironment(job_.params));
+        ChildProcess::Start(*command, ProgramEnvironment(job_));
     if (!child.ok()) return CannotRun(child.status());
     Watch(**child);
     Send(reader_.Finish());
@@ -134,6 +132,8 @@ class CommandRun {
   bool stopped() const { return stop_reason_.has_value(); }
   // SIGKILL where another one has killed the program by it; else 0.
   int signal() const { return reader_.error().ok() && exit_.signal == SIGKILL ? SIGKILL : 0; }
+  // CommandEnd::cannot_start.
+  const std::string& cannot_start() const { return cannot_start_; }
   // Of the device's memory; 0 where a card is not seen.
   Bytes peak() const { return peak_; }
 
@@ -221,8 +221,7 @@ class CommandRun {
     const absl::StatusOr<Metrics> metrics = Result();
     const bool has_result = metrics.ok() && metrics->contains(job_.objective.metric);
     if (ended_well && has_result) {
-      return Completed{.metrics = *metrics,
-                       .model_path = options_.command.Has("output_dir") ? job_.output_dir : ""};
+      return Completed{.metrics = *metrics};
     }
     if (!reader_.oom_line().empty()) {
       return RanOut(reader_.is_host_oom() ? OomKind::kHost : OomKind::kConfiguration,
@@ -230,6 +229,9 @@ class CommandRun {
     }
     if (stopped()) return Stopped();
     if (ended_well) return WithoutResult(metrics);
+    cannot_start_ = reader_.last()
+                        ? ""
+                        : WhyNotStarted(exit_.code, reader_.Tail(), options_.command.PlainText());
     const std::string end = exit_.signal != 0
                                 ? absl::StrCat("was killed by ", SignalName(exit_.signal))
                                 : absl::StrCat("exited with status ", exit_.code);
@@ -249,7 +251,7 @@ class CommandRun {
     const bool is_null = unread.value && (*unread.value == "None" || *unread.value == "null");
     if (unread.value) {
       text = absl::StrCat("expected a ", is_null ? "finite " : "", "number as the metric ", metric,
-                          ", got ", Shortened(*unread.value));
+                          ", got ", CutAfter(*unread.value, 80));
     } else {
       text = absl::StrCat("the metric ", metric, " cannot be read, as the dict around it is not ",
                           "understood");
@@ -342,6 +344,7 @@ class CommandRun {
   RunExit exit_;
   Bytes peak_;
   bool over_limit_ = false;
+  std::string cannot_start_;
 };
 
 }  // namespace
@@ -364,6 +367,7 @@ CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, Even
       const bool failed =
           end.message.outcome && std::holds_alternative<Failed>(*end.message.outcome);
       end.signal = failed ? run.signal() : 0;
+      end.cannot_start = run.cannot_start();
       return end;
     }
     ++memory.num_ooms;

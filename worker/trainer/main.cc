@@ -27,6 +27,7 @@
 #include "worker/channel/message_channel.h"
 #include "worker/text/batching/token_cache.h"
 #include "worker/text/batching/tokenize_lines.h"
+#include "worker/text/tokenizers/make_tokenizer.h"
 #include "worker/text/tokenizers/tokenizer.h"
 #include "worker/trainer/device_profile.h"
 #include "worker/trainer/memory/error_text.h"
@@ -218,7 +219,7 @@ void SpinBriefly(char** argv) {
 }
 
 // Large tensors come from the heap and stay with it, instead of being mapped and zeroed by the
-// kernel anew at every step.
+// kernel again at every step.
 void KeepLargeBlocks() {
   constexpr int kLargestBlock = 1 << 30;
   ::mallopt(M_MMAP_THRESHOLD, kLargestBlock);

@@ -32,7 +32,7 @@ struct TrialDevice {
 void WarmUp(torch::Device device);
 
 // After a trial, whose tensors are gone: no limit, and its segments go back to the device.
-// Workspaces that were made anew among them are made once more, so that the next trial finds the
+// Workspaces that were replaced among them are made once more, so that the next trial finds the
 // layout that its memory was predicted with. Throws what torch throws.
 void GiveBack(TrialDevice& device);
 

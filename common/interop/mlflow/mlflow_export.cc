@@ -144,7 +144,7 @@ std::map<std::string, double> MemoryOf(const Trial& trial) {
   return memory;
 }
 
-// What the end of a trial adds: its memory and its result, beside what was measured last: another
+// What the end of a trial adds to what was measured last: its memory and its result: another
 // step may have been the best.
 void AddEnd(const TrialView& view, std::vector<MlflowMetric>& metrics) {
   const Trial& trial = view.trial;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 
@@ -66,6 +67,17 @@ absl::StatusOr<Json> ParsePythonJson(absl::string_view text) {
     at = end;
   }
   return ParseJson(strict);
+}
+
+bool IsTextChoice(const Json& choice) { return choice.is_structured(); }
+
+absl::StatusOr<ParamValue> OptunaChoice(const Json& choice) {
+  if (!IsTextChoice(choice)) return ParamFromJson(choice);
+  std::string text = DumpJson(choice);
+  for (const absl::string_view number : kNotFinite) {
+    text = absl::StrReplaceAll(text, {{absl::StrCat("{\"\":\"", number, "\"}"), number}});
+  }
+  return text;
 }
 
 absl::StatusOr<OptunaDistribution> ParseOptunaDistribution(absl::string_view text) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/space/params.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -24,6 +25,14 @@ struct OptunaDistribution {
   bool log = false;
   nlohmann::json choices;  // null where it has none
 };
+
+// Whether a choice as ParsePythonJson gives it is no scalar of ours: a list (Python's tuple), an
+// object, or a number that is not finite.
+bool IsTextChoice(const nlohmann::json& choice);
+
+// The choice as a value of ours; one of those as its JSON in Python's notation: "[64,32]", "NaN".
+//   InvalidArgument  an integer beyond 64 bits
+absl::StatusOr<ParamValue> OptunaChoice(const nlohmann::json& choice);
 
 //   InvalidArgument  not JSON, or no distribution of Optuna's
 absl::StatusOr<OptunaDistribution> ParseOptunaDistribution(absl::string_view text);

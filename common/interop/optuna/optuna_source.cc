@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
@@ -23,7 +24,7 @@ absl::StatusOr<ParamValue> ChoiceOf(const Json& attributes, double index) {
         absl::StrCat("expected the index of a choice, got ", index, " of ",
                      is_list ? DescribeJson(*choices) : "no choices"));
   }
-  return ParamFromJson((*choices)[static_cast<size_t>(index)]);
+  return OptunaChoice((*choices)[static_cast<size_t>(index)]);
 }
 
 }  // namespace
@@ -119,8 +120,12 @@ absl::StatusOr<ParamValue> OptunaValue(double stored, const Json& json) {
                      json.value("attributes", Json()).is_object();
   const std::string name = known ? json["name"].get<std::string>() : "";
   if (name == "CategoricalDistribution") return ChoiceOf(json["attributes"], stored);
-  if (name == "IntDistribution" && std::abs(stored) <= 0x1p53) {
-    return static_cast<int64_t>(std::llround(stored));
+  if (name == "IntDistribution") {
+    if (std::abs(stored) <= 0x1p53) return static_cast<int64_t>(std::llround(stored));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("expected a whole number within -2^53 and 2^53, got %.0f, which Optuna's "
+                        "database does not keep exactly",
+                        stored));
   }
   if (name == "FloatDistribution") return stored;
   return absl::InvalidArgumentError(

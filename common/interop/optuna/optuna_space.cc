@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/interop/optuna/optuna_distribution.h"
 #include "common/interop/optuna/optuna_source.h"
 #include "common/space/search_space.h"
+#include "common/space/search_space_validation.h"
 
 namespace hpo {
 namespace {
@@ -31,16 +34,48 @@ struct Drawn {
   std::map<int64_t, ParamValue> values;  // by trial
 };
 
+// How to change what a file says of a parameter.
+std::string CureBy(absl::string_view what, absl::string_view statement, const std::string& name) {
+  return absl::StrCat("; to import the study, ", what, " in a copy of the file: sqlite3 COPY \"",
+                      statement, " WHERE param_name = '", absl::StrReplaceAll(name, {{"'", "''"}}),
+                      "'\"");
+}
+
+absl::Status CheckName(const std::string& name) {
+  const SearchSpace alone{.parameters = {{.name = name, .domain = CategoricalDomain{{true}}}}};
+  const absl::Status valid = ValidateParameter(alone, 0);
+  if (valid.ok()) return valid;
+  return absl::InvalidArgumentError(absl::StrCat(
+      absl::StripPrefix(valid.message(), absl::StrCat("parameters.", name, ": ")),
+      CureBy("rename the parameter", "UPDATE trial_params SET param_name = 'NEW'", name)));
+}
+
+// Before a bound is taken for an integer, which it may be too large for.
+absl::Status CheckBounds(const std::string& name, const Json& distribution) {
+  constexpr double kMostExact = 0x1p53;
+  const Json& attributes = distribution["attributes"];
+  const Json& low = attributes["low"];
+  const Json& high = attributes["high"];
+  if (low.get<double>() >= -kMostExact && high.get<double>() <= kMostExact) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected whole numbers within -2^53 and 2^53, got [", DumpJson(low), ", ",
+                   DumpJson(high), "], which Optuna's database does not keep exactly",
+                   CureBy("leave the parameter out", "DELETE FROM trial_params", name)));
+}
+
 int64_t WholeOf(const Json& number) {
   return number.is_number_integer() ? number.get<int64_t>() : std::llround(number.get<double>());
 }
 
-absl::StatusOr<Domain> DomainOf(const std::string& text) {
+absl::StatusOr<Domain> DomainOf(const std::string& name, const std::string& text) {
   HPO_ASSIGN_OR_RETURN(const OptunaDistribution known, ParseOptunaDistribution(text));
   HPO_ASSIGN_OR_RETURN(const Json json, ParsePythonJson(text));
   const Json& attributes = json["attributes"];
   const Json step = attributes.value("step", Json());
   if (known.name == "IntDistribution") {
+    HPO_RETURN_IF_ERROR(CheckBounds(name, json));
     return IntDomain{.low = WholeOf(attributes["low"]),
                      .high = WholeOf(attributes["high"]),
                      .step = step.is_null() ? 1 : WholeOf(step),
@@ -60,7 +95,7 @@ absl::StatusOr<Domain> DomainOf(const std::string& text) {
   }
   CategoricalDomain domain;
   for (const Json& element : known.choices) {
-    HPO_ASSIGN_OR_RETURN(const ParamValue choice, ParamFromJson(element));
+    HPO_ASSIGN_OR_RETURN(const ParamValue choice, OptunaChoice(element));
     if (!Contains(domain, Coerce(domain, choice))) domain.choices.push_back(choice);
   }
   return domain;
@@ -146,7 +181,8 @@ class SpaceReader {
 
 absl::Status SpaceReader::Take(int64_t trial, const std::string& name, double stored,
                                const std::string& text) {
-  HPO_ASSIGN_OR_RETURN(Domain domain, DomainOf(text));
+  HPO_RETURN_IF_ERROR(CheckName(name));
+  HPO_ASSIGN_OR_RETURN(Domain domain, DomainOf(name, text));
   HPO_ASSIGN_OR_RETURN(const Json json, ParsePythonJson(text));
   HPO_ASSIGN_OR_RETURN(ParamValue value, OptunaValue(stored, json));
   auto drawn = std::find_if(parameters_.begin(), parameters_.end(),

@@ -47,7 +47,7 @@ class Reader {
   absl::Status ReadStudyAttributes();
   absl::Status ReadTrialAttributes(Stored& stored);
   void Keep(const std::string& key, const std::string& text, Attributes& attributes);
-  absl::Status ReadParams(Stored& stored) const;
+  absl::Status ReadParams(Stored& stored);
   absl::Status ReadMeasurements(Stored& stored) const;
   absl::StatusOr<TrialOutcome> OutcomeOf(const Stored& stored) const;
   absl::StatusOr<std::optional<TrialOutcome>> OwnOutcome(const Stored& stored) const;
@@ -76,6 +76,12 @@ absl::Time TimeOf(const std::string& text) {
     return absl::InfinitePast();
   }
   return time;
+}
+
+// Whether a value that was read is a choice that stands for what we have no value for.
+bool IsText(double stored, const Json& distribution) {
+  const Json choices = distribution["attributes"].value("choices", Json());
+  return choices.is_array() && IsTextChoice(choices[static_cast<size_t>(stored)]);
 }
 
 absl::Status Reader::CheckDirections() const {
@@ -117,7 +123,7 @@ absl::StatusOr<std::vector<Reader::Stored>> Reader::ReadTrials() const {
   return trials;
 }
 
-absl::Status Reader::ReadParams(Stored& stored) const {
+absl::Status Reader::ReadParams(Stored& stored) {
   return source_.Select(
       "SELECT param_name, param_value, distribution_json FROM trial_params WHERE trial_id = ?",
       Json::array({stored.id}), [&](const OptunaRow& row) -> absl::Status {
@@ -126,6 +132,7 @@ absl::Status Reader::ReadParams(Stored& stored) const {
         absl::StatusOr<ParamValue> value =
             distribution.ok() ? OptunaValue(row.Real(1), *distribution) : distribution.status();
         if (!value.ok()) return Annotate(value.status(), absl::StrCat("parameter ", name));
+        if (IsText(row.Real(1), *distribution)) result_.as_text.insert(name);
         stored.trial.params[name] = *std::move(value);
         return absl::OkStatus();
       });

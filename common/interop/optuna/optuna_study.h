@@ -2,7 +2,9 @@
 // the reverse of optuna_file.h. Reads only; safe from any thread.
 #pragma once
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/study/imported_trial.h"
@@ -19,6 +21,7 @@ struct OptunaStudy {
   int64_t num_not_finite = 0;         // COMPLETE with an infinite value: kept as it is
   Attributes attributes;              // of the study
   int64_t num_unfit = 0;              // attributes that are none of ours: left out
+  std::set<std::string> as_text;      // parameters with choices that became text (IsTextChoice)
 };
 
 // The study `name` of the file, or its only one, for `study`. A trial's origin is "optuna:NAME#12".

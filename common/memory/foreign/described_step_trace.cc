@@ -48,7 +48,7 @@ struct BuiltLayer {
   std::unique_ptr<DescribedEncoder> encoder;
 };
 
-// What a step is given, and what its loop holds until the next step makes it anew.
+// What a step is given, and what its loop holds until the next step makes it again.
 struct Batch {
   int64_t rows = 0;
   TracedStorage ids;
@@ -351,7 +351,7 @@ KernelTraits TraitsOf(const StepDescription& step) {
 }
 
 // The loop around the model, as most people write it: a batch, and what a step made, is held by its
-// variables until the next step has made it anew.
+// variables until the next step has made it again.
 class Loop {
  public:
   Loop(const StepDescription& step, StepTracer& tracer)

@@ -433,7 +433,7 @@ absl::StatusOr<StepDescription> Parse(const Json& json) {
   StrictReader reader(json);
   const bool has_layers = reader.Has("layers");
   if (reader.Has("model")) {
-    if (has_layers) reader.Fail("layers", "expected none beside a model");
+    if (has_layers) reader.Fail("layers", "expected none with a model");
     ReadModel(reader, step);
   } else {
     reader.Required("layers", step.layers, ParseLayers);

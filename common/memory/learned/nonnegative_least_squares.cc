@@ -7,7 +7,7 @@
 namespace hpo {
 namespace {
 
-// Of a column's own squared length, what must be left beside the others.
+// Of a column's own squared length, what must be left apart from the others.
 constexpr double kIndependent = 1e-9;
 // Of the right-hand side's length, what a column must be able to explain to be taken in.
 constexpr double kWorthwhile = 1e-10;

@@ -40,7 +40,7 @@ class LayeredTrial {
     return time.peak();
   }
 
-  // What making the model leaves: parameters, or what it keeps besides them.
+  // What making the model leaves: parameters, or what it keeps in addition.
   TensorCount CountOfModel(bool parameters) const {
     TensorCount count;
     for (size_t i = StartOf("model"); i < StartOf("optimizer states"); ++i) {

@@ -96,7 +96,7 @@ class TracedTrial {
     Temporary(kFloatBytes);
   }
 
-  // What the step takes beside what is kept: on a card, for Adafactor's sums
+  // What the step takes in addition to what is kept: on a card, for Adafactor's sums
   // (worker/trainer/training/optimizers/adafactor.cc).
   void StepOptimizer() {
     if (shape_.optimizer.kind != OptimizerKind::kAdafactor) return;

@@ -74,7 +74,7 @@ AttentionKernel AttentionKernelOf(const TracedDevice& device, int64_t element_si
 
 // ---- Fused kernels; their inputs come in the type that they compute in -------------------------
 
-// What the efficient kernel and cuDNN's make beside their output: the log-sum-exp that they keep
+// What the efficient kernel and cuDNN's add to their output: the log-sum-exp that they keep
 // and the products of gradients and outputs, in floats, and the bytes of backward's blocks.
 struct FusedBuffers {
   bool flash = false;

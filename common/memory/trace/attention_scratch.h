@@ -1,4 +1,4 @@
-// What the backward of torch's efficient attention kernel takes beside the gradients.
+// What the backward of torch's efficient attention kernel takes in addition to the gradients.
 // Source: torch 2.11, aten/src/ATen/native/transformers/cuda/mem_eff_attention/kernel_backward.h
 // (Params::workspace_size) and kernels/cutlassB.h (which kernels there are), attention_backward.cu
 // (how work is split). Held against torch itself on emulated cards: tests/worker/trainer.

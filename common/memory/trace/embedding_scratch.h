@@ -1,4 +1,4 @@
-// What the gradient of an embedding takes beside its result on a card, where it sorts the indices:
+// What the gradient of an embedding adds to its result on a card, where it sorts the indices:
 // rows of equal indices are summed in parts, and the parts are summed.
 // Source: torch 2.11, aten/src/ATen/native/cuda/Embedding.cu, EmbeddingBackwardKernel.cu, and cub's
 // sort and scan as torch calls them. Held against torch itself on an emulated A100:

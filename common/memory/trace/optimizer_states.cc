@@ -8,7 +8,7 @@
 namespace hpo {
 namespace {
 
-// Elements that a step looks at at once: large enough for a card, small beside a model.
+// Elements that a step looks at at once: large enough for a card, small compared with a model.
 constexpr int64_t kPiece = int64_t{1} << 18;
 constexpr int64_t kMostRowsAtOnce = 16384;
 constexpr int64_t kAdamW8bitScalars = 4;

@@ -1,4 +1,4 @@
-// What our trainer's optimizers keep beside the parameters: the sizes of their states and of the
+// What our trainer's optimizers add to the parameters: the sizes of their states and of the
 // scratch in which they compute (worker/trainer/training allocates by these; its steps allocate
 // nothing else). Pure; safe from any thread.
 #pragma once

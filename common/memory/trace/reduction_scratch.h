@@ -1,4 +1,4 @@
-// What a sum of a card takes beside its result: where few results are each made of many elements,
+// What a sum of a card adds to its result: where few results are each made of many elements,
 // several blocks of threads share one and meet in the card's memory.
 // Source: torch 2.11, aten/src/ATen/native/cuda/Reduce.cuh (ReduceConfig, setReduceConfig,
 // gpu_reduce_kernel). Held against torch itself on emulated cards: tests/worker/trainer.
@@ -31,7 +31,7 @@ struct ReductionScratch {
 // rows, columns >= 1. Nothing on a CPU.
 ReductionScratch ReductionScratchOf(const Reduction& reduction, const KernelTraits& traits);
 
-// What at::_foreach_norm of a card takes beside its results, for so many tensors of which the
+// What at::_foreach_norm of a card takes apart from its results, for so many tensors of which the
 // largest has so many elements. Source: torch 2.11, aten/src/ATen/native/cuda/ForeachReduceOp.cu.
 Bytes NormsOfChunks(int64_t tensors, int64_t most_elements);
 

@@ -67,7 +67,7 @@ TracedTensor BatchedProduct(TracedDevice& device, const TracedTensor& a, const T
                             int64_t elements);
 // The sum of a matrix over its rows (or columns): `result`, allocated with what torch takes for it.
 TracedStorage Sum(TracedDevice& device, const Reduction& reduction, MemoryClass result);
-// What a sum takes beside its result.
+// What a sum takes in addition to its result.
 void TouchReductionScratch(TracedDevice& device, const Reduction& reduction);
 
 }  // namespace hpo::ops

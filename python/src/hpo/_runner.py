@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Sequence
 
 from . import _outcomes, _wire, checks
+from ._advice import in_python
 from ._pickled import dumps, why_not_fork
 from ._processes import Child, Forker, num_oom_kills, resident_bytes, signal_name
 from ._progress import Progress, counts_of, view_of
@@ -44,12 +45,13 @@ class Rules:
 
 
 def search(train: Train, slots: "list[Device]", isolate: bool, verbose: bool,
-           open_study: "Callable[[], Study]", rules: Rules) -> TrialRecord:
-    """Runs a study to its end; its best trial. `slots`: the device of each trial that runs at a time."""
+           open_study: "Callable[[], Study]", rules: Rules, later: str) -> TrialRecord:
+    """Runs a study to its end; its best trial. `slots`: the device of each trial that runs at a time. `later`: an
+    expression that gives the study when this is over; empty: it is gone then."""
     with contextlib.ExitStack() as cleanup:
         forkers = _forkers(train, len(slots), cleanup) if isolate else []
         study = cleanup.enter_context(open_study())
-        _run(study, train, slots, forkers, isolate, verbose, rules)
+        _run(study, train, slots, forkers, isolate, verbose, rules, later)
         return study.best
 
 
@@ -57,7 +59,7 @@ def run(study: Study, train: Train, slots: "list[Device]", isolate: bool, verbos
     """As search, of a study that is open."""
     with contextlib.ExitStack() as cleanup:
         forkers = _forkers(train, len(slots), cleanup) if isolate else []
-        runner = _run(study, train, slots, forkers, isolate, verbose, rules)
+        runner = _run(study, train, slots, forkers, isolate, verbose, rules, "study")
     if not runner.num_started and not runner.blocked:
         warnings.warn(f"study {study.name}: no trial has run: {why_ended(study)}", EndedEarly, stacklevel=6)
 
@@ -71,11 +73,12 @@ def why_ended(study: Study) -> str:
     state = study.state()
     if _is_stopped(state):
         return "it was stopped; study.resume() has it go on"
-    return state.waiting_for or "its budget is used up; study.extend(10) gives it ten more trials"
+    return (in_python(str(state.waiting_for), "study") or
+            "its budget is used up; study.extend(10) gives it ten more trials")
 
 
 def _run(study: Study, train: Train, slots: "list[Device]", forkers: "list[Forker]", isolate: bool, verbose: bool,
-         rules: Rules) -> "_Runner":
+         rules: Rules, later: str) -> "_Runner":
     runner = _Runner(study, verbose, rules)
     try:
         if isolate:
@@ -84,7 +87,7 @@ def _run(study: Study, train: Train, slots: "list[Device]", forkers: "list[Forke
             _in_this_process(runner, train)
     finally:
         runner.progress.close()
-    _check_end(study, runner)
+    _check_end(study, runner, later)
     return runner
 
 
@@ -102,7 +105,7 @@ def _forkers(train: Train, count: int, cleanup: contextlib.ExitStack) -> "list[F
     return forkers
 
 
-def _check_end(study: Study, runner: "_Runner") -> None:
+def _check_end(study: Study, runner: "_Runner", later: str) -> None:
     """Where the search ended early since nothing is left that can run, says so."""
     state = study.state()
     raise_if_failed(state)
@@ -112,9 +115,9 @@ def _check_end(study: Study, runner: "_Runner") -> None:
             raise Blocked(text)
         warnings.warn(text, EndedEarly, stacklevel=7)
     elif not study.was_stopped_here and _is_stopped(state):
-        warnings.warn(f"study {study.name} was stopped before its budget was used: {state.waiting_for}", EndedEarly,
-                      stacklevel=7)
-    warn_if_used_up(state, stacklevel=8)
+        why = in_python(str(state.waiting_for), later)
+        warnings.warn(f"study {study.name} was stopped before its budget was used: {why}", EndedEarly, stacklevel=7)
+    warn_if_used_up(state, stacklevel=8, study=later)
     if state.counts.completed and state.best_violation > 0:
         warnings.warn(f"study {study.name}: no trial meets the constraints; the best one is the nearest to them",
                       UserWarning, stacklevel=7)

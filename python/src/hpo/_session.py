@@ -13,7 +13,6 @@ from ._presence import Presence
 from .errors import HpoError, InvalidInput, ServerError
 
 _LOST = "lease lost"
-_KEPT = ("study", "trial", "attempt", "lease_token", "database", "limit_bytes", "seed", "memory_policy", "epochs")
 _STOPS = {"stop_pruned": "pruned", "lease_lost": _LOST, "cancelled": "cancelled",
           "preempted": "preempted", "time_limit": "time limit"}
 
@@ -44,15 +43,13 @@ class Lease:
         return request
 
     def packed(self) -> bytes:
-        """For another process: what a trial and the end of its lease take of the assignment."""
-        given = self.assignment
-        kept = _wire.message("Assignment")(
-            objective=given.objective, plan=given.plan if given.HasField("plan") else None,
-            **{key: getattr(given, key) for key in _KEPT})
-        for name, value in given.params.items():
-            kept.params[name].CopyFrom(value)
-        data: bytes = kept.SerializeToString()
+        """For another process."""
+        data: bytes = self.assignment.SerializeToString()
         return data
+
+
+def _request_id() -> str:
+    return os.urandom(16).hex()
 
 
 def _own_process() -> "dict[str, Any]":
@@ -110,11 +107,12 @@ class Session:
     def acquire(self, wait_s: float) -> "tuple[Lease | None, Any]":
         """A trial, where one comes within `wait_s`, and the answer, which says why there is none."""
         request = _wire.message("AcquireTrialRequest")(
-            request_id=uuid.uuid4().hex, capacity_bytes=self.device.capacity_bytes)
+            request_id=_request_id(), capacity_bytes=self.device.capacity_bytes)
         request.wait.FromNanoseconds(int(wait_s * 1e9))
         answer = self._call("AcquireTrial", request, wait_s + _wire.CALL_S)
         if not answer.HasField("assignment"):
             return None, answer
+        answer.assignment.ClearField("narrowed_space")  # what no trial takes of it, and the largest part
         lease = Lease(answer.assignment)
         with self._lock:
             self._leases.append(lease)
@@ -148,7 +146,7 @@ class Session:
         if final_plan:
             plan = _wire.message("MemoryPlan")(**final_plan)
         request = lease.fill(_wire.message("FinishTrialRequest")(
-            request_id=uuid.uuid4().hex, outcome=outcome, memory=memory, final_plan=plan))
+            request_id=_request_id(), outcome=outcome, memory=memory, final_plan=plan))
         answer = self._of_lease(lease, "FinishTrial", request)
         self._forget(lease)
         return _wire.name("TrialState", answer.state)
@@ -159,7 +157,7 @@ class Session:
         if lease.stop == _LOST:
             return
         request = lease.fill(_wire.message("ReleaseTrialRequest")(
-            request_id=uuid.uuid4().hex, note=note,
+            request_id=_request_id(), note=note,
             reason=_wire.number("ReleaseReason", "RELEASE_REASON_PREEMPTED")))
         self._call("ReleaseTrial", request)
 

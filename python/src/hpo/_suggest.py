@@ -7,7 +7,7 @@ from .errors import InvalidInput, UnknownParameter
 from .space import Domain, entry_of
 from .values import Objects, Value
 
-_GRID = 1e-6  # of a step: by how much a value may be beside the grid
+_GRID = 1e-6  # of a step: by how much a value may be off the grid
 
 
 def choices_of(name: str, choices: "Sequence[Any]", objects: Objects) -> Domain:

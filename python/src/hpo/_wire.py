@@ -46,6 +46,7 @@ def number(enum: str, value: str) -> int:
     return int(_pool().FindEnumTypeByName(f"hpo.v1.{enum}").values_by_name[value].number)
 
 
+@functools.lru_cache(maxsize=None)
 def name(enum: str, value: int) -> str:
     """The reverse of `number`, without the enum's prefix, in lower case: "completed"."""
     descriptor = _pool().FindEnumTypeByName(f"hpo.v1.{enum}")

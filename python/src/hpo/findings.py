@@ -5,6 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any, Iterator
 
 from . import _wire
+from ._advice import in_python
 from ._keywords import ours
 from .errors import HpoError, InvalidInput, StudyFailed
 from .records import Reader, TrialRecord, noted_of
@@ -41,7 +42,7 @@ class Findings:
     @property
     def waiting_for(self) -> str:
         """What the study waits for, and what would help; empty: nothing."""
-        return str(self.state().waiting_for) or self.untold()
+        return in_python(str(self.state().waiting_for), "study", self.channel.address) or self.untold()
 
     def untold(self) -> str:
         """Which trials alone are waited for, since this process asked for them; empty: there are none."""

@@ -75,7 +75,7 @@ def importances(study: Study, metric: "str | None" = None, ax: Any = None) -> An
 
 
 def _positions(domain: "Domain | None", values: "Sequence[Any]") -> "tuple[list[float], list[str], list[float]]":
-    """Of values on an axis of numbers, and its ticks: choices have their places, one beside the other."""
+    """Of values on an axis of numbers, and its ticks: choices have their places, one next to the other."""
     numeric = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in values)
     if numeric and (domain is None or domain.kind != "choices"):
         return [float(one) for one in values], [], []
@@ -87,7 +87,7 @@ def _positions(domain: "Domain | None", values: "Sequence[Any]") -> "tuple[list[
 
 
 def slice(study: Study, params: "Sequence[str] | None" = None, metric: "str | None" = None) -> Any:
-    """The metric by each parameter, beside each other. Returns the Axes in a list."""
+    """The metric by each parameter, side by side. Returns the Axes in a list."""
     metric, _ = _objective(study, metric)
     trials = _completed(study, metric)
     names = list(params or study.space)

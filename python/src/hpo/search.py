@@ -110,7 +110,15 @@ def _search(train: Train, space: Space, direction: str, trials: "int | None", ti
     from . import _runner  # what only a search needs is imported by it
 
     return _runner.search(WithObjects(train, objects) if objects else train, slots, isolate, verbose, lambda: Study(
-        space=domains, direction=direction, trials=trials, device=slots[0], memory=memory, **opening), rules)
+        space=domains, direction=direction, trials=trials, device=slots[0], memory=memory, **opening), rules,
+        _later(**opening))
+
+
+def _later(*, name: str, storage: "str | os.PathLike[str] | None", server: "str | None", **_: Any) -> str:
+    """The expression that opens the study again once the search is over; empty: it is in a temporary folder."""
+    if storage is None and server is None:
+        return ""
+    return f"hpo.load({name!r}, " + (f"storage={str(storage)!r})" if server is None else f"server={server!r})")
 
 
 def run(study: Study, train: Train, trials: "int | None", timeout: "float | None", parallel: "int | None",

@@ -11,6 +11,7 @@ import warnings
 from typing import Any, Callable, Generator, Iterable, Mapping, Sequence, Type, Union, cast
 
 from . import _outcomes, _wire, archive, checks, options
+from ._advice import in_python
 from ._keywords import checked
 from ._presence import release_dead
 from ._session import Device, Lease, Session
@@ -43,7 +44,7 @@ def job_of(lease: Lease, device: Device, checkpoints: "pathlib.Path | None", obj
             "objectives": list(objectives), "space": space,
             "device": device.kind, "limit_bytes": given.limit_bytes,
             "seed": given.seed, "policy": given.memory_policy, "epochs": given.epochs,
-            "checkpoint_dir": str(checkpoints / str(given.trial)) if checkpoints else ""}
+            "checkpoint_dir": f"{checkpoints}/{given.trial}" if checkpoints else ""}
 
 
 class SessionSink:
@@ -140,6 +141,7 @@ class Study(Findings):
             self._cleanup = cleanup.pop_all()
         self._reader = Reader([str(one.metric) for one in state.objectives], objects_of(self._domains or {}),
                               self._message)
+        self._checkpoints = self.folder / "checkpoints" / self.name if self.folder else None
         self.was_stopped_here = False
         self._session: "Session | None" = None
         self._asked_file: Any = None
@@ -232,8 +234,7 @@ class Study(Findings):
         self._asked[lease.assignment.trial] = lease
         if self.folder is not None:
             self._note_asked(session, lease, self.folder)
-        checkpoints = self.folder / "checkpoints" / self.name if self.folder else None
-        return Trial(job_of(lease, self.device, checkpoints, self._reader.objectives, self.entries()),
+        return Trial(job_of(lease, self.device, self._checkpoints, self._reader.objectives, self.entries()),
                      SessionSink(session, lease), self._reader.objects)
 
     def _note_asked(self, session: Session, lease: Lease, folder: pathlib.Path) -> None:
@@ -502,10 +503,11 @@ def _has_trials_left(state: Any) -> bool:
     return not state.budget.HasField("trials") or used < state.budget.trials
 
 
-def warn_if_used_up(state: Any, stacklevel: int) -> None:
-    """Where trials have had every configuration, and the budget is not used."""
+def warn_if_used_up(state: Any, stacklevel: int, study: str = "study") -> None:
+    """Where trials have had every configuration, and the budget is not used. `study`: as in_python's."""
     if _has_trials_left(state) and str(state.waiting_for).startswith(_SPACE_USED_UP):
-        warnings.warn(f"study {state.name} ended before its budget was used: {state.waiting_for}", EndedEarly,
+        why = in_python(str(state.waiting_for), study)
+        warnings.warn(f"study {state.name} ended before its budget was used: {why}", EndedEarly,
                       stacklevel=stacklevel)
 
 

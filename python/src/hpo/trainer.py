@@ -185,8 +185,15 @@ def _send_outcome(channel: _channel.LineChannel, trial: Trial, train: Train,
     channel.send(type="outcome", outcome=outcome, memory=memory_used(trial, own_process), **plan)
 
 
+def _show_folder(job: "Mapping[str, Any]") -> None:
+    """As programs of the user's own find it (docs/programs.md)."""
+    if job.get("output_dir"):
+        os.environ["HPO_OUTPUT_DIR"] = str(job["output_dir"])
+
+
 def run_job(channel: _channel.LineChannel, job: "dict[str, Any]", train: Train,
             own_process: bool, catch_exit: bool = False) -> None:
+    _show_folder(job)
     if _cuda():
         _cuda().reset_peak_memory_stats()
     _send_outcome(channel, Trial(job, _WorkerSink(channel)), train, own_process, catch_exit)
@@ -223,6 +230,7 @@ class _Script:
         if job is None or job["type"] != "job":
             sys.exit(0)
         self._channel = channel
+        _show_folder(job)
         self.trial = Trial(job, _WorkerSink(channel))
         self._told = False
         self._other_hook = sys.excepthook

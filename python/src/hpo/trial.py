@@ -132,6 +132,13 @@ class Trial:
         folder = str(self.job.get("checkpoint_dir") or "")
         return pathlib.Path(folder) if folder else None
 
+    @property
+    def output_dir(self) -> Optional[pathlib.Path]:
+        """Where a program under hpo-worker saves its model: `hpo best --export` copies this folder. A child process
+        finds it in the variable HPO_OUTPUT_DIR. None: the trial has no such folder, as in hpo.minimize."""
+        folder = str(self.job.get("output_dir") or "")
+        return pathlib.Path(folder) if folder else None
+
     def report(self, step: int, value: "float | None" = None, *, epoch: float = 0.0,
                **metrics: float) -> None:
         """Reports an intermediate value of the objective, metrics or both, at a step: a whole number, such as

@@ -94,7 +94,7 @@ class FaultyStudy {
     if (++num_failed_calls_ >= kHealedAfter) vfs_.Heal();
   }
 
-  // Repeats `call` until it is answered. A lost session is registered anew, as a worker does.
+  // Repeats `call` until it is answered. A lost session is registered again, as a worker does.
   absl::Status Try(const std::string& what, const std::function<absl::Status()>& call) {
     absl::Status answer;
     for (int tries = 0; tries < kMostTries; ++tries) {

@@ -69,6 +69,25 @@ TEST_F(ExportModelTest, WhatAnotherProgramLeavesIsCopiedWithItsFolders) {
             absl::StatusCode::kFailedPrecondition);
 }
 
+// Its config.json need not be Hugging Face's.
+TEST_F(ExportModelTest, AConfigurationOfAnotherProgramIsNoIncompleteModel) {
+  fs::create_directory(folder_ / "own");
+  for (const char* file : {"config.json", "model.pt", "trainer.log"}) {
+    std::ofstream(folder_ / "own" / file) << "x";
+  }
+  EXPECT_TRUE(ExportModel(TrialAt(folder_ / "own"), folder_ / "new").ok());
+  EXPECT_TRUE(fs::exists(folder_ / "new" / "model.pt"));
+}
+
+TEST_F(ExportModelTest, ATargetThatCannotBeMadeIsNamedBeforeThereIsAModel) {
+  std::ofstream(folder_ / "file") << "x";
+  EXPECT_THAT(std::string(CheckExportTarget(folder_ / "file/a/b").message()),
+              HasSubstr("file: Not a directory"));
+  for (const char* target : {"a/b/c/", "a", "best/../d"}) {
+    EXPECT_TRUE(CheckExportTarget(folder_ / target).ok()) << target;
+  }
+}
+
 TEST_F(ExportModelTest, NeverTouchesWhatIsThere) {
   fs::create_directory(folder_ / "full");
   std::ofstream(folder_ / "full" / "mine") << "x";

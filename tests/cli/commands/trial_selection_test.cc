@@ -88,6 +88,10 @@ TEST(SelectTrials, AValueThatCannotBeComparedIsAnError) {
   study.space.parameters.push_back(
       {.name = "batch", .domain = CategoricalDomain{{int64_t{8}, int64_t{16}, Null()}}});
   study.space.parameters.push_back({.name = "layers", .domain = IntDomain{}});
+  study.space.parameters.push_back({.name = "amp", .domain = CategoricalDomain{{false, true}}});
+  std::vector<Trial> trials = Trials();
+  trials[0].params["amp"] = true;
+  trials[0].params["removed"] = std::string("a");  // by an edit of the study
   const std::pair<const char*, const char*> cases[] = {
       {"lr>abc", "--where: lr: expected a number, got 'abc'"},
       {"lr=", "--where: lr: expected a number, got ''"},
@@ -100,7 +104,18 @@ TEST(SelectTrials, AValueThatCannotBeComparedIsAnError) {
       {"time>5m", "--where: time: expected a number of seconds, got '5m'"},
       {"state=done", "--where: state: expected one of queued, running, completed"},
       {"state=complete", "did you mean 'completed'?"},
-      {"state>running", "--where: state: expected = or !=, got >"},
+      {"state>running", "--where: state: expected = or !=, as states have no order, got >"},
+      {"amp<true",
+       "--where: amp: expected = or !=, as its choices (false, true) have no order, "
+       "got <"},
+      {"amp>=1", "--where: amp: expected = or !="},
+      {"amp=1", "--where: amp: expected one of false, true, got '1'"},
+      {"model<=gpt2",
+       "--where: model: expected = or !=, as its choices (bert, gpt2) have no order"},
+      {"batch<null", "--where: batch: expected a number, got 'null'"},
+      {"removed<b", "--where: removed: expected = or !=, as its values are texts, got <"},
+      {"tag=good", "got 'tag'; for tags: --tag NAME"},
+      {"started>2026-11-01", "got 'started'; times cannot be compared, but time, in seconds, can"},
       {"model=bret",
        "--where: model: expected one of bert, gpt2, got 'bret'; did you mean 'bert'?"},
       {"batch=few", "--where: batch: expected one of 8, 16, null, got 'few'"},
@@ -108,13 +123,14 @@ TEST(SelectTrials, AValueThatCannotBeComparedIsAnError) {
   };
   for (const auto& [where, message] : cases) {
     SCOPED_TRACE(where);
-    const absl::Status refused = SelectTrials(Trials(), study, {where}, "").status();
+    const absl::Status refused = SelectTrials(trials, study, {where}, "").status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(refused.message()), HasSubstr(message));
   }
   // A choice that an edit has taken out of the space, and of which there are trials.
-  for (const char* where : {"model=roberta", "lr<inf", "state!=RUNNING", "batch<9.5", "batch=9"}) {
-    EXPECT_TRUE(SelectTrials(Trials(), study, {where}, "").ok()) << where;
+  for (const char* where : {"model=roberta", "lr<inf", "state!=RUNNING", "batch<9.5", "batch=9",
+                            "amp!=True", "removed=b"}) {
+    EXPECT_TRUE(SelectTrials(trials, study, {where}, "").ok()) << where;
   }
 }
 

@@ -99,9 +99,22 @@ TEST_F(DatasetProfileTest, ReadsCsv) {
   EXPECT_EQ(profile->tokens, (LengthHistogram{{1, 1}, {2, 1}}));
 }
 
+TEST_F(DatasetProfileTest, TakesTheSameNamesInBothFormats) {
+  for (const std::string name : {"text", "Sentence", "REVIEW"}) {
+    const auto csv = Profile(name + ";label\na b;x\nc;y\n", "data.csv");
+    ASSERT_TRUE(csv.ok()) << csv.status();
+    const auto json = Profile("{\"" + name + "\": \"a b\"}\n{\"" + name + "\": \"c\"}\n");
+    ASSERT_TRUE(json.ok()) << json.status();
+    EXPECT_EQ(csv->tokens, json->tokens);
+  }
+}
+
 TEST_F(DatasetProfileTest, NamesWhatIsWrong) {
   ExpectInvalid("", "expected samples, got none");
-  ExpectInvalid("{\"text\": \"a\"}\n{\"tex\": \"a\"}\n", "data.jsonl:2: expected a text");
+  ExpectInvalid("{\"text\": \"a\"}\n{\"tex\": \"a\"}\n",
+                "data.jsonl:2: expected a field 'text' (or 'sentence' or 'review'), got 'tex'");
+  ExpectInvalid("{\"Review\": 3}\n", "data.jsonl:1: review: expected a string, got the integer 3");
+  ExpectInvalid("{\"text\": null}\n", "data.jsonl:1: text: expected a string, got null");
   ExpectInvalid("[1]\n", "data.jsonl:1: expected a JSON object");
   ExpectInvalid("{\"text\": \"a\"\n", "data.jsonl:1");
   ExpectInvalid("{\"text\": \"a\"}\n", "expected a list 'Quadruplet'", {.items_key = "Quadruplet"});

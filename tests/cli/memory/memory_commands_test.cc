@@ -237,7 +237,7 @@ TEST_F(MemoryCommands, PlanKnowsAdaptersAndWhatTheyAreOn) {
                 2, "train.optimizer: expected adamw or sgd with Hugging Face's step");
   ExpectRefused({"memory", "plan", "model.name=bert-base-uncased", "train.precision=bf16", "--card",
                  "24GiB", "--precision", "float32"},
-                2, "train.precision: expected none beside --precision float32, got bf16");
+                2, "train.precision: expected none together with --precision float32, got bf16");
 }
 
 TEST_F(MemoryCommands, PlanSaysWhatItDoesNotUnderstand) {

@@ -19,6 +19,8 @@ TEST(WithServer, CommandsThatAskAServerNameIt) {
       {"hpo-worker --server b:1 --gpu 0", "hpo-worker --server b:1 --gpu 0"},
       {"hpo admin restore BACKUP --db x", "hpo admin restore BACKUP --db x"},
       {"~/hpo/hpo-worker-2 of hpo studies", "~/hpo/hpo-worker-2 of hpo studies"},
+      {"to go on: hpo study edit toy FILE, with more values in FILE",
+       "to go on: hpo study edit toy FILE --server unix:/a, with more values in FILE"},
       {"", ""},
   };
   for (const auto& [text, expected] : cases) {
@@ -29,6 +31,7 @@ TEST(WithServer, CommandsThatAskAServerNameIt) {
 
 TEST(WithoutGoingOn, LeavesTheReason) {
   EXPECT_EQ(WithoutGoingOn("stopped; to go on: hpo study resume toy"), "stopped");
+  EXPECT_EQ(WithoutGoingOn("all failed; to go on: hpo trial retry --failed"), "all failed");
   EXPECT_EQ(WithoutGoingOn("its budget is used up"), "its budget is used up");
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/render/terminal.h"
+
 namespace hpo {
 namespace {
 
@@ -89,6 +91,16 @@ TEST(Progress, AFinishedTrialIsOneLine) {
   EXPECT_EQ(FinishedLine(trial, HalfDone()),
             "trial 7 COMPLETED (demonstration): macro_f1 0.7131 in 1m2s; best is #4 with "
             "0.713");
+}
+
+TEST(Progress, OfALongErrorThereIsOneShortLine) {
+  const Trial trial{.id = {.number = TrialNumber{7}},
+                    .state = TrialState::kFailed,
+                    .outcome = Failed{.message = "ValueError: " + std::string(500, 'x')}};
+  const std::string line = FinishedLine(trial, {});
+  EXPECT_EQ(line.find("trial 7 FAILED (INTERNAL): ValueError: xxx"), 0u) << line;
+  EXPECT_LT(DisplayWidth(line), 200);
+  EXPECT_NE(line.find("x…"), std::string::npos) << line;
 }
 
 TEST(Progress, SeveralObjectivesHaveAFrontAndNoBest) {

@@ -8,15 +8,6 @@
 namespace hpo {
 namespace {
 
-TEST(Terminal, CountsColumnsNotBytes) {
-  const std::pair<const char*, int> cases[] = {
-      {"", 0}, {"abc", 3}, {"größe", 5}, {"日本", 4}, {"e\u0301", 1}, {"\u2026", 1}, {"😀", 2},
-  };
-  for (const auto& [text, width] : cases) {
-    EXPECT_EQ(DisplayWidth(text), width) << text;
-  }
-}
-
 TEST(Terminal, CutsBetweenCharacters) {
   EXPECT_EQ(FitTo("model", 5), "model");
   EXPECT_EQ(FitTo("models", 5), "mode…");

@@ -1,6 +1,7 @@
 #include "common/base/utf8.h"
 
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -34,6 +35,29 @@ TEST(ValidUtf8Prefix, StopsBeforeTheFirstBadByte) {
     SCOPED_TRACE(absl::CHexEscape(text));
     EXPECT_EQ(ValidUtf8Prefix(text), expected);
   }
+}
+
+TEST(FirstUtf8Character, IsACodePointOrAByteThatIsNone) {
+  const std::tuple<std::string, uint32_t, size_t> cases[] = {
+      {"ab", 'a', 1},
+      {"\xC3\xA9x", 0xE9, 2},
+      {"\xE2\x82\xACx", 0x20AC, 3},
+      {"\xF0\x9F\x98\x80x", 0x1F600, 4},
+      {"\x80x", 0, 1},
+      {"\xE2\x82", 0, 1},
+  };
+  for (const auto& [text, code, size] : cases) {
+    SCOPED_TRACE(absl::CHexEscape(text));
+    EXPECT_EQ(FirstUtf8Character(text).code, code);
+    EXPECT_EQ(FirstUtf8Character(text).size, size);
+  }
+}
+
+TEST(CutAfter, KeepsCharactersWhole) {
+  EXPECT_EQ(CutAfter("abcd", 4), "abcd");
+  EXPECT_EQ(CutAfter("abcde", 4), "abcd...");
+  EXPECT_EQ(CutAfter("ab\xE2\x82\xAC", 4), "ab...");
+  EXPECT_EQ(CutAfter("ab\xE2\x82\xACx", 5), "ab\xE2\x82\xAC...");
 }
 
 }  // namespace

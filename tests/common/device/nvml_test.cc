@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 constexpr const char* kFirstUuid = "GPU-68706f65-0000-0004-0000-000000000000";
 
-// Two emulated A100: how the library behaves is read anew when it is opened.
+// Two emulated A100: how the library behaves is read again when it is opened.
 class NvmlProbeTest : public ::testing::Test {
  protected:
   NvmlProbeTest() {

@@ -113,7 +113,7 @@ TEST(StepDescription, RefusesModelsThatItCannotTrace) {
       {with(R"({"model_type": "bert"})"), "model: config.json: vocab_size: missing"},
       {with(R"("bert-base-cased")", R"(, "num_labels": 0)"),
        "num_labels: expected an integer from 1 to 1048576, got the integer 0"},
-      {with(R"("bert-base-cased")", R"(, "layers": [])"), "layers: expected none beside a model"},
+      {with(R"("bert-base-cased")", R"(, "layers": [])"), "layers: expected none with a model"},
       {R"({"model": "bert-base-cased", "batch": 1, "length": 513})",
        "length: expected at most the model's 512 positions, got 513"},
       {R"({"model": "microsoft/deberta-v3-large", "batch": 2147483648, "length": 512})",
@@ -227,7 +227,7 @@ TEST(DescribedStep, TakesFeaturesWithoutAnEmbedding) {
   EXPECT_EQ(estimate.num_parameters, 784 * 4096 + 4096 + 4096 * 16 + 16);
   const int64_t input = 4 * 1024 * 784;
   const int64_t hidden = 4 * 1024 * 4096;
-  // The peak is in backward: the gradient of the hidden layer beside what relu keeps, its result,
+  // The peak is in backward: the gradient of the hidden layer and what relu keeps, its result,
   // and what the sum for the bias's gradient takes for itself.
   const int64_t held = Of(estimate, MemoryClass::kActivations).count;
   const int64_t temporary = Of(estimate, MemoryClass::kTemporary).count;

@@ -18,7 +18,7 @@ Value OneOf(const Value (&values)[kSize], Random& random) {
   return values[random() % kSize];
 }
 
-// With its activations not next to nothing beside the weights.
+// With its activations not next to nothing compared with the weights.
 RandomTrial DrawHeavyTrial(Random& random) {
   while (true) {
     RandomTrial trial = DrawTrial(random());

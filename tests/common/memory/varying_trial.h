@@ -9,7 +9,7 @@
 
 namespace hpo {
 
-// Where tensors of a batch count beside the weights; with a histogram of rows for `num_steps` steps
+// Where tensors of a batch count, not weights alone; with a histogram of rows for `num_steps` steps
 // or one more, and of rows for an evaluation. The same seed gives the same trial.
 struct VaryingTrial {
   RandomTrial trial;

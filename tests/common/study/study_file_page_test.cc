@@ -1,5 +1,5 @@
 // docs/study-file.md says of each key what common/study/study_fields.h does. HPO_WRITE_GOLDEN=1 in
-// the environment writes the page's rows anew; where a row is missing, put one with its key there.
+// the environment writes the page's rows; where a row is missing, put one with its key there.
 #include <cstdlib>
 #include <fstream>
 #include <map>

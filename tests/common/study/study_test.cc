@@ -111,6 +111,18 @@ TEST(ValidateStudy, ConstraintsMustRuleSomethingOut) {
   EXPECT_TRUE(ValidateStudy(spec).ok()) << "one of several objectives";
 }
 
+TEST(ValidateStudy, ACommandNamesParametersThatThereAre) {
+  ExpectInvalid(
+      {{[](StudySpec& spec) {
+          spec.trainer.command = {"run", "--lr={train.lrr}"};
+        },
+        "trainer.command: expected placeholders for parameters of the study, which are "}});
+  StudySpec spec = Criteria();
+  spec.trainer.command = {"run", "--lr={train.lr}", "{warmup}"};
+  spec.trainer.defaults["warmup"] = 0.1;
+  EXPECT_TRUE(ValidateStudy(spec).ok()) << ValidateStudy(spec);
+}
+
 TEST(ValidateStudy, NamesTheFieldAtFault) {
   ExpectInvalid({
       {[](StudySpec& spec) { spec.name = ""; }, "name: expected 1 to 100 letters"},

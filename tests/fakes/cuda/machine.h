@@ -26,7 +26,7 @@ class Machine {
   // Ends the program with one line where the environment is wrong.
   static Machine& Get();
 
-  // Takes the environment anew, unless the process has used a card. NVML's init does.
+  // Reads the environment again, unless the process has used a card. NVML's init does.
   static void Reread();
 
   const Settings& settings() const { return settings_; }

@@ -24,7 +24,7 @@ NOT_HERE = {"hpo trial stop 12": "that trial has ended", "hpo trial preempt 12":
 
 
 def examples(*words):
-    """Those of a command's help and of its subcommands', without the words beside them."""
+    """Those of a command's help and of its subcommands', without the words next to them."""
     text = subprocess.run([BIN / words[0], *words[1:], "--help"], capture_output=True, text=True, check=True).stdout
     text = text.replace("\\\n   ", "")  # a line that goes on
     found = [re.split(r"\s{3,}", line.strip())[0] for line in text.splitlines() if line.startswith("  hpo ")]

@@ -19,14 +19,22 @@ CONFIG = {"architectures": ["BertModel"], "model_type": "bert", "hidden_size": H
           "type_vocab_size": 2, "vocab_size": len(VOCABULARY), "pad_token_id": 0}
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"4d" * 32 + b"\nsize 440449768\n"
 RESIZE = "resize_token_embeddings"
+CHINESE = "这部电影非常好看 房间又小又脏 今天天气不错 价格便宜 服务态度很差".split()
+TRADITIONAL = "這部電影非常好看 房間又小又髒 今天天氣不錯 價格便宜 服務態度很差".split()
+JAPANESE = "この映画はとても面白かった 部屋が狭くて汚いです サービスが悪い".split()
+KOREAN = ["이 영화는 정말 재미있어요", "방이 너무 작고 더러웠다", "서비스가 나쁘다"]
+RUSSIAN = ["Фильм был очень хороший", "Комната маленькая и грязная", "Сегодня хорошая погода"]
+GREEK = ["Η ταινία ήταν πολύ καλή", "Το δωμάτιο ήταν μικρό και βρώμικο"]
+POLISH = ["Film był bardzo dobry i świetnie się bawiłem", "Pokój był mały i brudny", "Źle się tam spało"]
 
 
 @dataclasses.dataclass
 class Case:
-    """`said`: what the message holds where it is refused; empty where it trains. `warned`: what is said beside."""
+    """`said`: what the message holds where it is refused; empty where it trains. `warned`: what is said in addition."""
     name: str
     said: tuple = ()
     warned: str = ""
+    converted: str = ""  # what the command that the message advises makes of the training file
     train: str = "train.jsonl"
     validation: str = "valid.jsonl"
     model: str = "plain"
@@ -79,14 +87,37 @@ class Inputs:
         self.file("cp1252.jsonl", json_lines({**row, "text": row["text"] + " 5 €"} for row in rows()).encode("cp1252"),
                   "cp1252.jsonl:1:", "0x80", "Windows-1252", "iconv -f WINDOWS-1252")
         self.file("mixed.csv", (table(accents[:20]).encode() + table(accents[20:]).encode("latin-1")), "mixed.csv:23:",
-                  "mixes encodings", "write it anew in UTF-8")
+                  "mixes encodings", "write it again in UTF-8")
         self.file("one_bad_byte.csv", comma.encode() + b"caf\xe9,pos\n", warned="one_bad_byte.csv:42:4: byte 0xe9")
         self.file("one_nul.csv", comma.encode() + b"a\0b,pos\n", warned="one_nul.csv:42:2: a NUL")
         odd = '{"text": "good \\ud83d film", "label": "pos"}\n'
         self.file("lone_surrogate.jsonl", lines + odd, warned="lone_surrogate.jsonl:41:16: the escape \\ud83d")
         self.file("nul_escape.jsonl", lines + odd.replace("ud83d", "u0000"), warned="nul_escape.jsonl:41:16:")
         self.file("crlf.jsonl", json_lines(rows(), end="\r\n"))
+        self.file("carriage_returns.jsonl", json_lines(rows(), end="\r"))
         self.file("carriage_returns.csv", table(rows(), end="\r"))
+
+    def other_scripts(self):
+        """Encodings of other scripts: each is named, with the command that converts the file."""
+        for name, encoding, words, *said in (
+                ("gbk.csv", "gbk", CHINESE, "GBK (Chinese)", "iconv -f GBK -t UTF-8 gbk.csv > gbk.utf8.csv"),
+                ("gbk.jsonl", "gbk", CHINESE, "GBK (Chinese)", "iconv -f GBK"),
+                ("big5.csv", "big5", TRADITIONAL, "Big5 (Chinese)", "iconv -f BIG5"),
+                ("shift_jis.csv", "shift_jis", JAPANESE, "Shift-JIS (Japanese)", "iconv -f CP932"),
+                ("euc_jp.jsonl", "euc_jp", JAPANESE, "EUC-JP (Japanese)", "iconv -f EUC-JP"),
+                ("iso2022_jp.csv", "iso2022_jp", JAPANESE, "ISO-2022-JP (Japanese)", "iconv -f ISO-2022-JP"),
+                ("euc_kr.csv", "euc_kr", KOREAN, "EUC-KR (Korean)", "iconv -f CP949"),
+                ("cp1251.csv", "cp1251", RUSSIAN, "Windows-1251 (Cyrillic)", "iconv -f WINDOWS-1251"),
+                ("koi8.tsv", "koi8-r", RUSSIAN, "KOI8-R (Cyrillic)", "iconv -f KOI8-R"),
+                ("cp1253.csv", "cp1253", GREEK, "Windows-1253", "iconv -f WINDOWS-1253"),
+                ("latin2.csv", "iso8859-2", POLISH, "Latin-2", "iconv -f ISO-8859-2"),
+                ("utf7.csv", "utf-7", POLISH, "UTF-7", "iconv -f UTF-7"),
+                ("utf32_no_mark.jsonl", "utf-32-le", CHINESE, "UTF-32", "iconv -f UTF-32LE")):
+            given = [{"text": words[index % len(words)], "label": "neg" if index % 2 else "pos"} for index in range(ROWS)]
+            content = {"csv": table, "tsv": lambda given: table(given, "\t"), "jsonl": json_lines}[name.split(".")[1]](given)
+            self.file(name, content.encode(encoding), f"{name}:", "expected text in UTF-8", *said, converted=content)
+        given = [{**row, "text": CHINESE[index % len(CHINESE)]} for index, row in enumerate(rows())]
+        self.file("utf16_chinese.csv", table(given).encode("utf-16-le"))
 
     def tables(self):
         given = rows()
@@ -103,8 +134,26 @@ class Inputs:
         self.file("blank_lines.csv", table(given, end="\n\n") + "   \n")
         self.file("no_header.csv", table(given[1:], header=given[0].values()), "no_header.csv:1:", "header row",
                   f"got '{given[0]['text']}', 'pos'", "write these names into the first line")
-        self.file("other_names.csv", table(given, ";", header=("sentence", "label")), "other_names.csv:1:",
-                  "the columns 'text'", "got 'sentence', 'label' (separated by ';')")
+        self.file("other_names.csv", table(given, ";", header=("utterance", "label")), "other_names.csv:1:",
+                  "the columns 'text'", "got 'utterance', 'label' (separated by ';')")
+        self.file("sentence.csv", table(given, header=("Sentence", "label")))
+        self.file("review.tsv", table(given, "\t", header=("review", "label")))
+        long = ",".join(f"a long name of column {number}" for number in range(300))
+        self.file("long_header.csv", long + "\n1\n", "long_header.csv:1:", "'a long name of column 0'", "(300 in all)")
+        self.file("marks.csv", "\ufeff\ufeff\u200btext\u00a0,label\u3000\n" + table(given).split("\n", 1)[1] + "\x1a")
+        self.file("put_together.csv", table(given) * 2, "put_together.csv:42:", "the header row of line 1 again")
+        self.file("markdown.csv", "| text | label |\n|---|---|\n| a | x |\n", "markdown.csv:2:", "Markdown", "as CSV")
+        self.file("list_labels.csv", "text,labels\na,\"['x', 'y']\"\n", "list_labels.csv:2: labels:", "a|b", "['x', 'y']")
+        self.file("exchanged.csv", table(given, header=("label", "text")), "valid.jsonl:1:", "got 'pos'")
+        self.file("spaces_for_tabs.tsv", table(given, "   "), "spaces_for_tabs.tsv:1:", "not separated by")
+        self.file("comment.csv", "# made by a script\n" + table(given), "comment.csv:1:", "a comment", "remove it")
+        self.file("lines_in.csv", json_lines(given), "lines_in.csv:1:1:", "got JSON", "ends in .jsonl")
+        self.file("array_in.csv", json.dumps(given, indent=1), "array_in.csv:1:1:", "got JSON", "ends in .jsonl")
+        self.file("paths.csv", table({**row, "text": f"C:\\new\\{index}.txt"} for index, row in enumerate(given)))
+        self.file("spaced_labels.csv", table({**row, "label": " " + row["label"]} for row in given), "valid.jsonl:1:",
+                  "in spaces or capital letters alone")
+        self.file("float_labels.csv", table({**row, "label": str(index / 7)} for index, row in enumerate(given)),
+                  "valid.jsonl:1:", "got 'pos'", "text-regression")
         self.file("both_labels.csv", "text,label,labels\na,x,y\n", "both_labels.csv:1:", "one of 'label' and 'labels'")
         self.file("text_twice.csv", "Text,TEXT,label\na,b,x\n", "text_twice.csv:1:", "each column once",
                   "'Text', 'TEXT', 'label'")
@@ -114,9 +163,11 @@ class Inputs:
                 ("quote_inside", 'a 5" film,pos', ":42:4: field 1", "write a quote that belongs to the text as two"),
                 ("quote_after", '"good" film,pos', ":42:7: field 1", "after the closing quote", "as two"),
                 ("quote_open", '"good film,pos', ":42:1: field 1", "a closing quote, got none", "as two"),
+                ("comment_row", "# the end", ":42: expected 2 fields", "a comment", "remove it"),
+                ("blank_label", "good film,  ", ":42: label: expected a label, got spaces alone"),
                 ("no_label", "good film,", ":42: label: expected a label", "remove it")):
             self.file(f"{name}.csv", table(given) + row + "\n", f"{name}.csv{said[0]}", *said[1:])
-        self.file("header_alone.csv", "text,label\n", "header_alone.csv:", "expected rows")
+        self.file("header_alone.csv", "text,label\n", "header_alone.csv:", "expected rows", "a header row alone")
         self.file("numbers.csv", "text;label\n" + "a;0.5\nb;1.5\n" * 8, validation="numbers.csv", task="text-regression")
         self.file("decimal_comma.csv", "text;label\na;0,5\n" * 1, "decimal_comma.csv:2:", "'0,5'", "decimal point",
                   validation="numbers.csv", task="text-regression")
@@ -130,17 +181,39 @@ class Inputs:
         self.file("array.json", whole)
         self.file("objects.json", "".join(json.dumps(row, indent=1) + "\n" for row in given))
         self.file("wrapped.json", json.dumps({"data": given}, indent=1), "wrapped.json:1:", "expected a field 'text'",
-                  "got 'data'", "name the field")
-        self.file("other_names.jsonl", json_lines({"sentence": row["text"], "label": "x"} for row in given),
-                  "other_names.jsonl:1:", "got 'label', 'sentence'", "name the field of the text 'text'")
+                  "got 'data'", "the rows in 'data' alone", "name the field")
+        self.file("array_a_line.jsonl", "".join(f"[{json.dumps(row)}]\n" for row in given), "array_a_line.jsonl:2:1:",
+                  "one object a line")
+        self.file("targets.jsonl", json_lines({"text": row["text"], "target": row["label"]} for row in given),
+                  "targets.jsonl:1:", "got 'target', 'text'", "name the field of the label 'label'")
+        self.file("other_names.jsonl", json_lines({"utterance": row["text"], "label": "x"} for row in given),
+                  "other_names.jsonl:1:", "got 'label', 'utterance'", "name the field of the text 'text'")
+        self.file("sentence.jsonl", json_lines({"Sentence": row["text"], "label": row["label"]} for row in given))
+        self.file("columns.json", json.dumps({name: {index: row[name] for index, row in enumerate(given)}
+                                              for name in ("text", "label")}),
+                  "columns.json:1: text: expected a string, got an object", "orient='records', lines=True")
+        self.file("table_in.jsonl", table(given), "table_in.jsonl:1:1:", "'text,label'", "CSV", "ends in .csv")
+        self.file("prose.jsonl", "the film was good\n", "prose.jsonl:1:1:", "'the film was good'", "write each row as")
         self.file("open_array.json", whole[:-1], "open_array.json:1:", "',' or ']'", "the end of the file")
         for name, row, *said in (
                 ("cut", '{"text": "good', ":41:15:", "the text ends inside"),
                 ("python", "{'text': 'good', 'label': 'pos'}", ":41:2:", "single quote", "double quotes"),
                 ("not_a_number", '{"text": "good", "label": NaN}', ":41:27:", "NaN", "write null"),
                 ("comma", '{"text": "good", "label": "pos",}', ":41:33:", "a comma before the end; remove it"),
-                ("real_label", '{"text": "good", "label": 0.5}', ":41: label:", "got 0.5"),
+                ("infinite", '{"text": "good", "label": -Infinity}', ":41:27:", "-Infinity", "write null"),
+                ("line_comma", lines.split("\n")[0] + ",", ":41:", "a comma after the object; remove it"),
+                ("slashes", "// the end", ":41:1:", "a comment", "remove it"),
+                ("hash", "# the end", ":41:1:", "a comment", "remove it"),
+                ("bare_names", '{text: "good"}', ":41:2:", "a name without quotes"),
+                ("curled", '{“text”: “good”}', ":41:2:", "a typographic quote"),
+                ("path", '{"text": "C:\\Users", "label": "pos"}', ":41:14:", "a backslash as two"),
+                ("inner_quote", '{"text": "a "good" film"}', ":41:14:", "write a quote as"),
+                ("real_label", '{"text": "good", "label": 0.5}', ":41: label:", "got the number 0.5"),
                 ("no_text", '{"label": "pos"}', ":41: expected a field 'text'", "got 'label'"),
+                ("null_text", '{"text": null, "label": "pos"}', ":41: text: expected a string, got null", "remove it"),
+                ("number_text", '{"text": 7, "label": "pos"}', ":41: text: expected a string, got the integer 7"),
+                ("list_text", '{"text": ["a"], "label": "pos"}', ":41: text: expected a string, got an array"),
+                ("object_text", '{"text": {"a": 1}, "label": "pos"}', ":41: text: expected a string, got an object"),
                 ("null_label", '{"text": "good", "label": null}', ":41: expected a field 'label'", "remove it"),
                 ("array_row", '["good", "pos"]', ":41: expected a JSON object, got an array", "write each row as")):
             self.file(f"{name}.jsonl", lines + row + "\n", f"{name}.jsonl{said[0]}", *said[1:])
@@ -149,10 +222,22 @@ class Inputs:
                       validation=f"{name}.jsonl")
 
     def no_text_files(self):
-        self.file("empty.jsonl", "", "empty.jsonl:1: expected rows")
+        self.file("empty.jsonl", "", "empty.jsonl:1: expected rows", "no bytes")
+        self.file("blank.csv", "\n\n", "blank.csv:1: expected rows", "empty lines")
+        for name, content, what in (("table.parquet", b"PAR1", "Parquet"), ("rows.jsonl.gz", b"\x1f\x8b\x08", "gunzip"),
+                                    ("rows.xlsx", b"PK\x03\x04", "Excel"), ("old.csv", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ".xls"),
+                                    ("frame.csv", b"\x80\x04\x95", "a pickle of Python"), ("bz.jsonl", b"BZh9", "bunzip2"),
+                                    ("array.csv", b"\x93NUMPY\x01", "NumPy"), ("rows.pdf", b"%PDF-1.5", "PDF")):
+            self.file(name, content + bytes(range(256)), f"{name}:1:", "expected rows of text", what)
+        link = self.data / "link.csv"
+        link.unlink(missing_ok=True)
+        link.symlink_to("gone/rows.csv")
+        self.file("link.csv", None, "link.csv", "a link to gone/rows.csv", "does not exist")
         self.file("pointer.jsonl", POINTER, "pointer.jsonl:1:", "pointer of Git LFS", "git lfs pull")
         self.file("workbook.csv", b"PK\x03\x04" + bytes(range(256)), "workbook.csv:1:", "Excel", "save it as CSV")
         self.file("packed.jsonl", b"\x1f\x8b\x08" + bytes(range(256)), "packed.jsonl:1:", "gzip", "gunzip")
+        self.file("nuls.csv", table(rows()).replace(" ", "\0"), "nuls.csv:2:", "got a NUL here", "damaged")
+        self.file("ebcdic.csv", table(rows()).encode("cp037"), "ebcdic.csv:1:1:", "expected text in UTF-8", "do not tell")
         self.file("page.csv", "<!DOCTYPE html>\n<html></html>\n", "page.csv:1:", "HTML", "download the file again")
         self.file("rows.txt", json_lines(rows()), "rows.txt", ".jsonl", "rename the file")
         self.file("absent.csv", None, "absent.csv", "No such file")
@@ -190,11 +275,17 @@ class Inputs:
                 for name, shape in shapes.items()}
 
     @staticmethod
-    def safetensors(tensors, half=False):
+    def safetensors(tensors, dtype="F32"):
+        def packed(values):
+            if dtype == "BF16":
+                return b"".join(struct.pack("<f", value)[2:] for value in values)
+            if dtype == "F8_E4M3":
+                return bytes(len(values))
+            return struct.pack(f"<{len(values)}{ {'F16': 'e', 'F32': 'f', 'F64': 'd'}[dtype] }", *values)
         header, blobs, at = {"__metadata__": {"format": "pt"}}, [], 0
         for name, (shape, values) in tensors.items():
-            blob = struct.pack(f"<{len(values)}{'e' if half else 'f'}", *values)
-            header[name] = {"dtype": "F16" if half else "F32", "shape": shape, "data_offsets": [at, at + len(blob)]}
+            blob = packed(values)
+            header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(blob)]}
             at += len(blob)
             blobs.append(blob)
         text = json.dumps(header).encode()
@@ -203,7 +294,7 @@ class Inputs:
 
     def model(self, name, *said, files=None, without=(), vocabulary=VOCABULARY, warned="",
               task="text-classification", **config):
-        """files: contents by name, beside those of every model."""
+        """files: contents by name, in addition to those of every model."""
         folder = self.models / name
         folder.mkdir(parents=True, exist_ok=True)
         made = {"config.json": json.dumps({key: value for key, value in {**CONFIG, **config}.items()
@@ -224,7 +315,13 @@ class Inputs:
         def weights(*heads, **options):
             return {"model.safetensors": self.safetensors({**body, **{k: v for one in heads for k, v in one.items()}}, **options)}
         self.model("plain")
-        self.model("half", files=weights(half=True))
+        self.model("half", files=weights(dtype="F16"))
+        self.model("bfloat16", files=weights(dtype="BF16"))
+        self.model("float64", files=weights(dtype="F64"))
+        self.model("float8", "model.safetensors", "F8_E4M3", "not quantized", files=weights(dtype="F8_E4M3"))
+        for prefix in ("module.", "_orig_mod.", "model."):
+            wrapped = {prefix + name: tensor for name, tensor in body.items()}
+            self.model("wrapped" + prefix.strip("._"), files={"model.safetensors": self.safetensors(wrapped)})
         self.model("threelabels", files=weights(head("classifier", 3)), warned="classifier.weight [3, 8]",
                    id2label={"0": "a", "1": "b", "2": "c"})
         self.model("regression", files=weights(head("classifier", 1)), warned="the body is loaded, and the head is new",
@@ -262,11 +359,29 @@ class Inputs:
                    files={"model.safetensors": b"<!DOCTYPE html>\n<html>" + b" " * 64})
         self.model("truncated", "truncated/model.safetensors", "bytes", "download the file again",
                    files={"model.safetensors": self.safetensors(whole)[:-64]})
+        self.model("refused", "model.safetensors: expected safetensors, got text: 'Access to model", "download the file again",
+                   files={"model.safetensors": b"Access to model x is restricted.\n"})
+        self.model("torchsave", "model.safetensors is a file of torch.save", "save_pretrained()",
+                   files={"model.safetensors": b"PK\x03\x04" + bytes(64)})
+        self.model("othernames", "word_embeddings.weight' of shape", "is missing", "'gpt_neox.embeddings",
+                   files={"model.safetensors": self.safetensors({name.replace("bert.", "gpt_neox."): tensor
+                                                                 for name, tensor in whole.items()})})
         self.model("noconfig", "holds no config.json", without=("config.json",))
         self.model("adapter", "adapter_config.json", "merge", without=("config.json", *no_weights),
                    files={"adapter_config.json": b"{}"})
         self.model("novocabulary", "vocab.txt", "No such file", without=("vocab.txt",))
         self.model("notjson", "config.json", files={"config.json": b"{model_type: bert"})
+        self.model("login", "config.json is a page of HTML", "download the file again",
+                   files={"config.json": b"\n<!-- login -->\n<html><title>Sign in</title></html>"})
+        self.model("nobytes", "model.safetensors", "the file is empty", "download the file again",
+                   files={"model.safetensors": b""})
+        self.model("links", "model.safetensors is a link to ../../blobs/4d", "cp -L", without=no_weights)
+        link = self.models / "links" / "model.safetensors"
+        link.unlink(missing_ok=True)
+        link.symlink_to("../../blobs/4d")
+        self.model("cached/snapshots/4d")
+        self.cases.pop()
+        self.cases.append(Case("model cached", ("cached/snapshots/4d", "link that folder"), model="cached"))
 
     def configurations(self):
         added = json.dumps({"[E1]": len(VOCABULARY), "[E2]": len(VOCABULARY) + 1}).encode()
@@ -292,7 +407,7 @@ def make(folder):
     inputs = Inputs(folder)
     (inputs.data / "train.jsonl").write_text(json_lines(rows()))
     (inputs.data / "valid.jsonl").write_text(json_lines(rows(8, seed=2)))
-    for part in (inputs.encodings, inputs.tables, inputs.json_files, inputs.no_text_files, inputs.heads, inputs.folders,
+    for part in (inputs.encodings, inputs.other_scripts, inputs.tables, inputs.json_files, inputs.no_text_files, inputs.heads, inputs.folders,
                  inputs.configurations):
         part()
     return inputs.cases

@@ -1,6 +1,8 @@
 """Data files and model folders as people have them (odd_inputs.py): a trial trains on each, or one message names the
 file, the place, the cause and the cure."""
 
+import re
+import subprocess
 import unittest
 
 import odd_inputs
@@ -19,7 +21,8 @@ parameters:
   train.lr: {{choices: [1.0e-3]}}
 """
 METRICS = {"text-classification": "accuracy, direction: maximize", "text-regression": "rmse, direction: minimize"}
-LEAST_CASES = 60
+LEAST_CASES = 150
+LONGEST = 500
 WORKER = "w0"
 
 
@@ -44,6 +47,12 @@ class OddInputs(Deployment):
             return trials[0]["outcome"]["message"], False
         return (study["waiting_for"], False) if f"worker {WORKER} " in study["waiting_for"] else None
 
+    def converted_by(self, said):
+        """What the iconv command at the end of a message makes, run as printed in the folder of the data."""
+        command = re.search(r"iconv -f \S+ -t UTF-8 \S+ > (\S+\.utf8\.[a-z]+)", said)
+        subprocess.run(command[0], shell=True, check=True, cwd=self.folder / "data")
+        return (self.folder / "data" / command[1]).read_text()
+
     def test_each_trains_or_is_named(self):
         cases = odd_inputs.make(self.folder)
         self.assertGreaterEqual(len(cases), LEAST_CASES)
@@ -60,6 +69,9 @@ class OddInputs(Deployment):
                 self.assertEqual(trained, not case.said, said)
                 for part in case.said:
                     self.assertIn(part, said)
+                self.assertLess(len(said.replace(str(self.folder), "")), LONGEST, said)
+                if case.converted:
+                    self.assertEqual(self.converted_by(said), case.converted)
                 self.assertIn(case.warned, worker.output())
 
 

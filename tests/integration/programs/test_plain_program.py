@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness import BIN, Deployment, wait_until
+from harness import BIN, Deployment
 
 # A stranger's program: argparse, prints, and no import of ours.
 PROGRAM = """\
@@ -84,14 +84,6 @@ class PlainProgram(Deployment):
         trials = self.run_study("echo score is {x}", "--metric-pattern", "score is (\\S+)")
         for trial in trials:
             self.assertAlmostEqual(trial["outcome"]["metrics"]["macro_f1"], trial["params"]["x"])
-
-    def test_a_place_that_no_trial_has_ends_the_study_and_says_which(self):
-        (self.folder / "toy.yaml").write_text(self.STUDY.replace("{trials: 6}", "{trials: 6, failures_in_a_row: 2}"))
-        self.start_server()
-        worker = self.start_worker(trainer="echo {learning_rate}")
-        wait_until(lambda: not worker.alive(), "the worker's end")
-        self.assertEqual(worker.wait(), 7, worker.output())
-        self.assertIn("{learning_rate}: this trial has no such value; it has accumulation, args", self.hpo("study", "show", "toy"))
 
     def test_null_leaves_its_argument_out_and_an_infinite_loss_stays_infinite(self):
         (self.folder / "train.py").write_text(NONE_PROGRAM)

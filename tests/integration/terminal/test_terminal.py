@@ -107,7 +107,7 @@ class Terminal(Deployment):
                     continue
                 done = subprocess.run([shell, *check], input=script, capture_output=True, text=True, check=False)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("bash, zsh, fish", self.hpo("completion", "tcsh", status=2).replace("{", "").replace(",", ", "))
+        self.assertIn("shell: expected one of bash, zsh, fish, got 'tcsh'", self.hpo("completion", "tcsh", status=2))
 
     # -- colours and widths -----------------------------------------------------------------------
 

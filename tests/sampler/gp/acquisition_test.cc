@@ -6,6 +6,7 @@
 #include "common/base/random.h"
 #include "gtest/gtest.h"
 #include "sampler/gp/acquisition_search.h"
+#include "sampler/space/model_view.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
+#include "sampler/space/model_view.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

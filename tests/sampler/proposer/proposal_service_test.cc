@@ -1,9 +1,11 @@
 // Requests and answers as lines of JSON.
 #include "sampler/proposer/proposal_service.h"
 
+#include <set>
 #include <sstream>
 #include <string>
 
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -76,6 +78,43 @@ TEST(ProposalService, TakesFixedValues) {
     EXPECT_EQ(answer["params"]["x"], 0.75);
     EXPECT_EQ(answer["params"]["k"], 1);
   }
+}
+
+json TrialOf(int number, const json& params) {
+  return {{"number", number}, {"params", params}, {"state", "RUNNING"}};
+}
+
+TEST(ProposalService, RepeatsNothingUntilAllHasBeenTriedAndThenSaysSo) {
+  ProposalService proposer;
+  const std::string study = absl::StrReplaceAll(kStudy, {{R"("x": {"float": [0.0, 1.0]}, )", ""}});
+  json request = {{"model", "1"}, {"study", study}};
+  std::set<json> proposed;
+  for (int number = 0; number < 18; ++number) {
+    request["number"] = number;
+    const json answer = Ask(proposer, request);
+    ASSERT_TRUE(answer.contains("params")) << answer;
+    EXPECT_EQ(proposed.insert(answer["params"]).second, number < 16) << answer;
+    EXPECT_EQ(answer.contains("all_tried"), number >= 16) << answer;
+    request = {{"model", "1"}, {"trials", {TrialOf(number, answer["params"])}}};
+  }
+}
+
+TEST(ProposalService, RepeatsWhereTheSpaceIsAPartOfWhatTrialsHave) {
+  ProposalService proposer;
+  json opening = Opening(1);
+  opening["study"] = R"({"name": "s", "objective": {"metric": "v", "direction": "minimize"},
+                         "trainer": {"task": "function"}, "memory": {"policy": "off"},
+                         "parameters": {"k": {"choices": [0, 1]}}})";
+  opening["trials"] = {TrialOf(0, {{"k", 0}})};
+  std::set<json> proposed;
+  for (int number = 1; number < 30; ++number) {
+    opening["number"] = number;
+    opening["part"] = true;
+    const json answer = Ask(proposer, opening);
+    EXPECT_FALSE(answer.contains("all_tried")) << answer;
+    proposed.insert(answer["params"]);
+  }
+  EXPECT_EQ(proposed.size(), 2u);
 }
 
 TEST(ProposalService, TrialsOfEveryStateCount) {

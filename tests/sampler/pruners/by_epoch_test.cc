@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "sampler/history.h"
+#include "sampler/make_pruner.h"
 #include "sampler/pruner.h"
 
 namespace hpo {

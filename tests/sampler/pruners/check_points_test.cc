@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "sampler/make_pruner.h"
 #include "sampler/pruner.h"
 
 namespace hpo {

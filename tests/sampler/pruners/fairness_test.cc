@@ -12,6 +12,7 @@
 #include "common/base/random.h"
 #include "gtest/gtest.h"
 #include "sampler/history.h"
+#include "sampler/make_pruner.h"
 #include "sampler/pruner.h"
 
 namespace hpo {

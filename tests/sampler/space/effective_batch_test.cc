@@ -4,6 +4,7 @@
 #include <set>
 
 #include "gtest/gtest.h"
+#include "sampler/space/model_view.h"
 #include "sampler/tpe/model_space.h"
 #include "tests/sampler/simulated_study.h"
 

@@ -1,5 +1,6 @@
 #include "sampler/space/finite_space.h"
 
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,6 +25,20 @@ SearchSpace FourConfigurations() {
 
 ParamMap Configuration(int64_t a, const std::string& b) { return {{"a", a}, {"b", b}}; }
 
+// Proposes the same again and again.
+class OneConfiguration final : public Sampler {
+ public:
+  explicit OneConfiguration(ParamMap params) : params_(std::move(params)) {}
+
+  void Observe(const HistoryEvent&) override {}
+  absl::StatusOr<Suggestion> Suggest(const AskContext&) const override {
+    return Suggestion{.params = params_, .sampler = "random", .score = 1.0};
+  }
+
+ private:
+  ParamMap params_;
+};
+
 class FiniteSpace : public testing::Test {
  protected:
   void Try(ParamMap params, TrialState state = TrialState::kRunning) {
@@ -34,16 +49,18 @@ class FiniteSpace : public testing::Test {
 
   absl::StatusOr<Suggestion> Ask(const SearchSpace& space, ParamMap proposed,
                                  BatchFeasibility feasibility = {}) {
-    const AskContext context{.number = TrialNumber{sequence_ + 1},
-                             .space = space,
-                             .capacity = GiB(1),
-                             .feasibility = std::move(feasibility)};
-    return WithoutRepetition(context, history_, 7,
-                             {.params = std::move(proposed), .sampler = "random", .score = 1.0});
+    WithoutRepetition sampler(std::make_unique<OneConfiguration>(std::move(proposed)), 7);
+    for (const auto& [number, trial] : history_.trials()) sampler.Observe({number.value, trial});
+    return sampler.Suggest({.number = TrialNumber{sequence_ + 1},
+                            .space = space,
+                            .capacity = GiB(1),
+                            .feasibility = std::move(feasibility),
+                            .repetition = repetition_});
   }
 
   History history_;
   int64_t sequence_ = 0;
+  Repetition repetition_ = Repetition::kNever;
 };
 
 TEST_F(FiniteSpace, NothingIsProposedTwiceUntilAllHasBeenTried) {
@@ -60,6 +77,25 @@ TEST_F(FiniteSpace, NothingIsProposedTwiceUntilAllHasBeenTried) {
   EXPECT_TRUE(SpaceIsUsedUp(history_, space));
   const auto none = Ask(space, Configuration(20, "x"));
   EXPECT_EQ(none.status().code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST_F(FiniteSpace, ARepetitionThatIsAllowedStays) {
+  const SearchSpace space = FourConfigurations();
+  Try(Configuration(20, "x"));
+  repetition_ = Repetition::kAlways;
+  const auto again = Ask(space, Configuration(20, "x"));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->params, Configuration(20, "x"));
+  EXPECT_EQ(again->score, 1.0);
+  EXPECT_FALSE(again->all_tried);
+  repetition_ = Repetition::kWhereAllTried;
+  for (int i = 1; i < 4; ++i) {
+    const auto other = Ask(space, Configuration(20, "x"));
+    EXPECT_FALSE(other->all_tried);
+    Try(other->params);
+  }
+  EXPECT_TRUE(SpaceIsUsedUp(history_, space));
+  EXPECT_TRUE(Ask(space, Configuration(20, "x"))->all_tried);
 }
 
 TEST_F(FiniteSpace, WhatFailedIsTriedOnceMoreAfterTheOthers) {

@@ -40,7 +40,7 @@ TEST(ConfigurationAt, AllowedPresetsComeFirst) {
             (ParamMap{{"optimizer", std::string("adam")}, {"size", int64_t{3}}}));
   EXPECT_EQ(ConfigurationAt(Space(), {{"size", int64_t{1}}}, point, rng)->at("size"),
             ParamValue(int64_t{4}))
-      << "not allowed beside adam";
+      << "not allowed together with adam";
 }
 
 TEST(ConfigurationAt, WhatHasNoCoordinateIsDrawn) {
@@ -64,7 +64,7 @@ TEST(ConfigurationAt, NamesTheParameterThatIsLeftNoValue) {
   const auto none = ConfigurationAt(space, {}, std::vector<double>{0.9}, rng);
   EXPECT_EQ(none.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(none.status().message().find("size no value"), absl::string_view::npos);
-  // A draw begins anew until it comes to the other optimizer.
+  // A draw begins again until it comes to the other optimizer.
   EXPECT_TRUE(DrawConfiguration(space, {}, rng).ok());
 }
 

@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "sampler/space/model_view.h"
 #include "sampler/tpe/model_space.h"
 #include "tests/golden_file.h"
 #include "tests/sampler/golden_space.h"

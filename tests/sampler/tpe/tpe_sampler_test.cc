@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
+#include "sampler/make_sampler.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {
@@ -137,7 +138,7 @@ double MeanX(const Sampler& sampler) {
 
 HistoryTrial Done(double loss) { return {.state = TrialState::kCompleted, .losses = {loss}}; }
 
-// The better the further left. How many trials run beside decides how near to the best the search
+// The better the further left. How many trials run at once decides how near to the best the search
 // stays, and nothing else of them does: not where they run.
 TEST(TpeSampler, SeeksFewerOfTheBestTheMoreRunBeside) {
   const auto mean_beside = [](int num_running, double at) {

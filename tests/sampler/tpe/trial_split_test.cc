@@ -131,7 +131,7 @@ TEST(NumGood, IsLessTheMoreRunBesideButNeverNothing) {
                         {100, 63, 9},  {0, 63, 0},   {1, 63, 1},       {10'000, 3, 100},
                         {640, 63, 54}, {2, 63, 1},   {10'000, 63, 100}};
   for (const auto& [n, num_running, expected] : cases) {
-    EXPECT_EQ(NumGood(n, num_running, false), expected) << n << " beside " << num_running;
+    EXPECT_EQ(NumGood(n, num_running, false), expected) << n << " with " << num_running;
   }
 }
 

@@ -1,4 +1,4 @@
-// Studies of Optuna's clients over a real database file; ours beside them. What Optuna itself asks
+// Studies of Optuna's clients over a real database file; ours among them. What Optuna itself asks
 // of a storage, tests/integration/test_optuna_storage.py runs.
 #include "server/optuna/optuna_api.h"
 

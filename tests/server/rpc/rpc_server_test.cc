@@ -11,7 +11,7 @@
 namespace hpo {
 namespace {
 
-// A server that the test owns, beside the fixture's coordinator.
+// A server that the test owns, in addition to the fixture's coordinator.
 class RpcServerTest : public CoordinatorFixture {
  protected:
   void SetUp() override {

@@ -257,7 +257,7 @@ TEST_F(CapacityTest, AnEnqueuedTrialThatFitsALargerWorkerWaitsForIt) {
 
 TEST_F(CapacityTest, AnEnqueuedTrialWaitsWhileOthersHoldTheOnlyCardThatIsLargeEnough) {
   StudySpec spec = BertStudy();
-  spec.budget.trials = 1;  // nothing is proposed beside
+  spec.budget.trials = 1;  // nothing else is proposed
   AddStudy(spec);
   WorkerFacts facts = MakeBertWorker("shared", kLarge);
   facts.device.total = kLarge;

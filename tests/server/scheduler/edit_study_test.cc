@@ -2,6 +2,7 @@
 // restart knows the same.
 #include <gmock/gmock.h>
 
+#include "sampler/make_sampler.h"
 #include "server/api/study_api.h"
 #include "server/studies/typed_params.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
@@ -42,7 +43,7 @@ class EditStudyTest : public SchedulerFixture {
     return spec;
   }
 
-  // Values that the space before does not have stand beside some that it has.
+  // Values that the space before does not have are mixed with some that it has.
   static std::map<std::string, Domain> OtherRanges(const std::string& sampler) {
     std::map<std::string, Domain> ranges = {
         {"x", sampler == "grid" ? Domain(FloatDomain{.low = 2.0, .high = 12.0, .step = 0.5})

@@ -44,6 +44,37 @@ TEST_F(ServedStudiesTest, AWorkerThatWasNotToldWaitsAndSaysWhy) {
   EXPECT_THAT(Status("first").waiting_for, HasSubstr("--study NAME"));
 }
 
+TEST_F(ServedStudiesTest, AStudyWithAProgramIsNotGivenToHpoTrainer) {
+  StudySpec spec = PlainStudy("mine", 2);
+  spec.trainer.task = "custom";
+  spec.trainer.command = {"run", "{train.batch_size}"};
+  AddStudy(spec);
+  EXPECT_EQ(Status("mine").waiting_for,
+            "no worker is connected; run: hpo-worker --study mine --allow-commands --gpu 0 (or: "
+            "hpo-worker --study mine --allow-commands --device cpu --memory-limit 2GiB)");
+  const std::string ours = Register(MakeBertWorker("ours"));
+  const AcquireResult waits = Acquire(ours);
+  EXPECT_FALSE(waits.assignment.has_value());
+  EXPECT_FALSE(waits.all_studies_finished);
+  EXPECT_TRUE(waits.blocked);
+  EXPECT_THAT(waits.waiting_for, HasSubstr("hpo-worker --study mine --allow-commands"));
+  EXPECT_THAT(Status("mine").waiting_for, HasSubstr("hpo-worker --study mine --allow-commands"));
+  EXPECT_TRUE(Status("mine").blocked);
+  AddStudy(PlainStudy("other", 1));
+  EXPECT_EQ(MustAcquire(ours).lease.trial.study, "other");
+  EXPECT_EQ(MustAcquire(Register(MakeWorker("commands"))).lease.trial.study, "mine");
+}
+
+TEST_F(ServedStudiesTest, ATaskOfOnesOwnIsNotGivenToHpoTrainer) {
+  StudySpec spec = PlainStudy("mine", 2);
+  spec.trainer.task = "custom";
+  AddStudy(spec);
+  const AcquireResult waits = Acquire(Register(MakeBertWorker("ours")));
+  EXPECT_FALSE(waits.assignment.has_value());
+  EXPECT_THAT(waits.waiting_for, HasSubstr("has the task custom, which hpo-trainer"));
+  EXPECT_THAT(waits.waiting_for, HasSubstr("hpo-worker --study mine --trainer \"COMMAND\""));
+}
+
 TEST_F(ServedStudiesTest, AWorkerOfBeforeServesAll) {
   AddStudy(PlainStudy("first", 1));
   AddStudy(PlainStudy("second", 1));

@@ -345,7 +345,9 @@ TEST_F(TrialSchedulerTest, AGridEndsWithItsLastConfiguration) {
   EXPECT_FALSE(Status("plain").finished) << "one is still running";
   Complete(last, 0.5);
   EXPECT_TRUE(Status("plain").finished);
-  EXPECT_EQ(Status("plain").waiting_for, "every configuration of the grid has been tried");
+  EXPECT_EQ(Status("plain").waiting_for,
+            "every configuration of the space has been tried; to go on: hpo study edit plain FILE, "
+            "with more values in FILE");
   EXPECT_FALSE(Acquire(session).assignment);
 }
 

@@ -36,7 +36,7 @@ class FaultyVfs {
   FaultyVfs(const FaultyVfs&) = delete;
   ~FaultyVfs();
 
-  // From now on `fault` and no other; counting starts anew.
+  // From now on `fault` and no other; counting restarts.
   void Fail(const FileFault& fault);
   // No faults. Counts stay as they are.
   void Heal();

@@ -30,8 +30,19 @@ TEST(StudyRegistry, AnEmptyNameIsTheOnlyStudy) {
   registry.Add(Study("a"), 1);
   EXPECT_EQ((*registry.Find(""))->name(), "a");
   registry.Add(Study("b"), 2);
-  EXPECT_THAT(registry.Find("").status().message(), HasSubstr("one of a, b"));
+  EXPECT_THAT(registry.Find("").status().message(),
+              HasSubstr("no study was named: expected one of a, b"));
   EXPECT_EQ(registry.version(), 2);
+}
+
+TEST(StudyRegistry, ANameThatIsMisspeltSaysWhichWasMeant) {
+  WorkSignal work;
+  StudyRegistry registry(work);
+  EXPECT_EQ(registry.Find("toy").status().message(),
+            "study 'toy': expected a study, but there is none");
+  registry.Add(Study("criteria"), 1);
+  EXPECT_EQ(registry.Find("critera").status().message(),
+            "study 'critera': expected one of criteria; did you mean 'criteria'?");
 }
 
 TEST(StudyRegistry, WhatWasReplacedIsKeptAndNoLongerFound) {

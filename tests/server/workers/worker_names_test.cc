@@ -26,7 +26,7 @@ TEST(WorkerNames, ANewcomerIsRefusedOnceTheHolderHasBeaten) {
   EXPECT_TRUE(absl::IsUnavailable(names.Claim(Process("2"), At(3)).status()));
   names.Beat(Process("1"), At(10));
   EXPECT_TRUE(absl::IsAlreadyExists(names.Claim(Process("2"), At(11)).status()));
-  EXPECT_TRUE(absl::IsUnavailable(names.Claim(Process("2"), At(12)).status())) << "it began anew";
+  EXPECT_TRUE(absl::IsUnavailable(names.Claim(Process("2"), At(12)).status())) << "it began again";
 }
 
 TEST(WorkerNames, ANewcomerTakesTheNameOfASilentHolder) {

@@ -112,6 +112,40 @@ TEST_F(CatalogTest, WhyAFolderIsLeftOutIsKnownByItsName) {
   EXPECT_THAT(catalog.left_out.at("empty"), HasSubstr("holds no config.json"));
 }
 
+TEST_F(CatalogTest, LinksToNowhereAreNamed) {
+  WriteModel("weights");
+  fs::create_symlink("../../blobs/4d", folder_ / "models/weights/model.safetensors");
+  fs::create_directories(folder_ / "models/config");
+  fs::create_symlink("../../blobs/5e", folder_ / "models/config/config.json");
+  WriteModel("cache/snapshots/4d");
+  const ModelCatalog catalog = Scan();
+  EXPECT_THAT(catalog.models, IsEmpty());
+  EXPECT_THAT(catalog.left_out.at("weights"),
+              HasSubstr("model.safetensors is a link to ../../blobs/4d, which does not exist"));
+  EXPECT_THAT(catalog.left_out.at("config"),
+              HasSubstr("config.json is a link to ../../blobs/5e, which does not exist"));
+  EXPECT_THAT(catalog.left_out.at("cache"), HasSubstr("cache/snapshots/4d: link that folder"));
+  Write("data/here.csv", "text,label\n");
+  fs::create_symlink("gone.csv", folder_ / "data/link.csv");
+  const auto scan = DataCatalog(Options()).Measure({{.study = "s",
+                                                     .train = "link.csv",
+                                                     .validation = "here.csv",
+                                                     .task = "text-classification"}},
+                                                   {});
+  EXPECT_THAT(scan.left_out.at("link.csv"), HasSubstr("a link to gone.csv, which does not exist"));
+}
+
+TEST_F(CatalogTest, AFileOfTorchIsTakenForNoWeightsAndAHeaderForNoPickle) {
+  WriteModel("pickle");
+  Write("models/pickle/model.safetensors", std::string("\x80\x02}q", 4) + std::string(64, 'x'));
+  WriteModel("good");
+  Write("models/good/model.safetensors", std::string("\x80\x02\0\0\0\0\0\0{\"", 10));
+  const ModelCatalog catalog = Scan();
+  EXPECT_THAT(catalog.left_out.at("pickle"),
+              HasSubstr("model.safetensors is a file of torch.save by another name"));
+  EXPECT_FALSE(catalog.left_out.contains("good"));
+}
+
 TEST_F(CatalogTest, WeightsThatAreNotReadAreNamed) {
   WriteModel("bin");
   Write("models/bin/pytorch_model.bin", "PK");

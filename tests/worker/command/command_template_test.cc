@@ -1,5 +1,6 @@
 #include "worker/command/command_template.h"
 
+#include "common/space/placeholders.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -110,10 +111,21 @@ TEST(CommandTemplate, QuotesWordsAroundTheirPlaces) {
   EXPECT_EQ(Filled(command), "'my program' --lr=3e-05 'it'\\''s' '' 'a ''it'\\''s a $HOME'");
 }
 
+TEST(CommandTemplate, LeavesTheShellsBracesOfWords) {
+  EXPECT_EQ(Filled(ShellCommand({"bash", "-c", "echo ${HOME} {{trial}} {trial}"})),
+            "bash -c 'echo ${HOME} {trial} '12");
+}
+
 TEST(CommandTemplate, NamesTheValueThatATrialHasNot) {
   const std::string error = Filled("run {train.lrr}");
   EXPECT_THAT(error, HasSubstr("{train.lrr}: this trial has no such value; it has args, kind, "
                                "overrides, train.batch_size, train.lr, trial"));
+}
+
+TEST(CommandTemplate, AJobHasTheValuesThatPlaceholdersName) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : JobValues({}, {})) names.push_back(name);
+  EXPECT_EQ(names, TrialValueNames());
 }
 
 TEST(CommandTemplate, AJobHasItsPlanAndItsPaths) {

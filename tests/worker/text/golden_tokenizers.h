@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/test_paths.h"
+#include "worker/text/tokenizers/make_tokenizer.h"
 #include "worker/text/tokenizers/tokenizer.h"
 
 namespace hpo {

@@ -1,4 +1,4 @@
-// Whole trials with each memory-saving technique beside the same trial without it.
+// Whole trials with each memory-saving technique and the same trial without it.
 #include <algorithm>
 #include <cmath>
 #include <string>

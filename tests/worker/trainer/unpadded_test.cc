@@ -1,4 +1,4 @@
-// Whole trials without padding beside the same trials with it.
+// Whole trials without padding and the same trials with it.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -12,11 +12,14 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/command_line/terminal_text.h"
 #include "spdlog/spdlog.h"
+#include "worker/agent/attempt/runs_folder.h"
 #include "worker/agent/process/exit_outcome.h"
 #include "worker/agent/process/poll_timeout.h"
 #include "worker/agent/process/trainer_line.h"
@@ -42,7 +45,7 @@ int64_t FileSize(const std::string& path) {
 //   see FileError  the disk is full, or one of both cannot be opened
 absl::Status CopyLogFrom(const std::string& path, int64_t from, const std::string& output_dir) {
   constexpr size_t kMostAtOnce = size_t{1} << 30;
-  const std::string copy_path = output_dir + "/trainer.log";
+  const std::string copy_path = absl::StrCat(output_dir, "/", kTrainerLog);
   const UniqueFd log(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!log.ok()) return FileError(errno, path);
   const UniqueFd copy(open(copy_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
@@ -56,6 +59,11 @@ absl::Status CopyLogFrom(const std::string& path, int64_t from, const std::strin
   const int error = errno;
   unlink(copy_path.c_str());
   return FileError(error, copy_path);
+}
+
+std::string LastLine(absl::string_view text) {
+  text = absl::StripTrailingAsciiWhitespace(text);
+  return std::string(text.substr(text.rfind('\n') + 1));
 }
 
 class RunningAttempt {
@@ -181,7 +189,7 @@ class RunningAttempt {
     kill_at_ = kill_at_ ? std::min(*kill_at_, at) : at;
   }
 
-  // A trainer that was told to stop and says so may take its time anew with each line.
+  // A trainer that was told to stop and says so gets its whole time again with each line.
   std::optional<absl::Duration> KillAt() const {
     if (!stopped_at_) return kill_at_;
     const absl::Duration longest = std::max(options_.stop_grace, options_.longest_stop_grace);
@@ -336,6 +344,10 @@ class RunningAttempt {
       end.lease_lost = true;
       return end;
     }
+    if (CannotStart(end_)) {
+      end.cannot_start = LastLine(end_.log_tail);
+      return end;
+    }
     std::optional<TrialOutcome> outcome = JudgeAttempt(end_);
     if (!outcome) {
       reports_.SendLast();
@@ -344,6 +356,10 @@ class RunningAttempt {
       return end;
     }
     if (auto* oom = std::get_if<OutOfMemory>(&*outcome)) FillIn(*oom);
+    if (auto* completed = std::get_if<Completed>(&*outcome);
+        completed != nullptr && completed->model_path.empty()) {
+      completed->model_path = ModelLeftIn(job_.output_dir);
+    }
     FinishRequest& finish = end.finish.emplace();
     finish.lease = beat_.lease;
     finish.outcome = *std::move(outcome);

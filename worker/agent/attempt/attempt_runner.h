@@ -45,7 +45,7 @@ struct AttemptServices {
   Bytes base;
 };
 
-// Exactly one of the three.
+// Exactly one of the four.
 struct AttemptEnd {
   // A result for the outbox.
   std::optional<FinishRequest> finish;
@@ -53,6 +53,8 @@ struct AttemptEnd {
   std::string best_path;
   // No result: give the trial back, for this reason; empty: no.
   std::string give_back;
+  // No result: the program cannot be started, whatever the trial; the line that says why.
+  std::string cannot_start;
   // The trial belongs to another attempt now; nothing to tell.
   bool lease_lost = false;
 };

@@ -14,6 +14,7 @@
 #include "common/base/write_file.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
+#include "worker/agent/attempt/runs_folder.h"
 #include "worker/agent/attempt/trainer_job.h"
 
 namespace hpo {
@@ -21,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kLogFile[] = "trainer.log";
 constexpr char kRunningFile[] = ".running";  // no study's name begins with a dot
 
 struct KeptModel {
@@ -118,7 +118,7 @@ void KeptModels::Discard(const std::string& attempt_folder) {
   std::error_code error;
   std::vector<fs::path> useless;
   for (const fs::directory_entry& entry : fs::directory_iterator(attempt_folder, error)) {
-    if (entry.path().filename() != kLogFile) useless.push_back(entry.path());
+    if (entry.path().filename() != kTrainerLog) useless.push_back(entry.path());
   }
   for (const fs::path& path : useless) {
     Remove(path.string());
@@ -168,8 +168,14 @@ void KeptModels::SettleAmong(const std::string& record, const Metrics& metrics,
     models.pop_back();
   }
   WriteKept(record, models);
+  std::error_code error;
   for (const KeptModel& model : surplus) {
-    Remove(model.model_path);
+    // An attempt's whole folder has its log, which stays.
+    if (fs::exists(fs::path(model.model_path) / kTrainerLog, error)) {
+      Discard(model.model_path);
+    } else {
+      Remove(model.model_path);
+    }
   }
 }
 

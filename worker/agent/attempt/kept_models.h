@@ -35,7 +35,7 @@ class KeptModels {
               const TrialOutcome& outcome, const ModelRank& rank);
 
   // An attempt that had used its time has ended, and left `model_path` with these metrics (empty:
-  // nothing). It takes its place among those of its kind, beside the completed ones, and what is
+  // nothing). It takes its place among those of its kind, not the completed ones, and what is
   // then one too many is removed.
   void SettleOvertime(const std::string& study, const Metrics& metrics,
                       const std::string& model_path, const ModelRank& rank);

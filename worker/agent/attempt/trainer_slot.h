@@ -20,7 +20,7 @@
 namespace hpo {
 
 struct TrainerSlotOptions {
-  std::string log_path;  // output of the process; begun anew with each
+  std::string log_path;  // output of the process; a new one for each
   // The program is somebody's own and has no placeholders: its author may not know that it has to
   // speak the trainer protocol.
   bool is_own_program = false;

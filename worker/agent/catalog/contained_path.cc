@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
@@ -28,8 +30,22 @@ absl::StatusOr<std::string> PathBelow(const std::string& folder, const std::stri
                                                   path.string()));
 }
 
+std::optional<std::string> DanglingLink(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!fs::is_symlink(fs::symlink_status(path, error)) || fs::exists(path, error)) {
+    return std::nullopt;
+  }
+  return fs::read_symlink(path, error).string();
+}
+
 absl::StatusOr<std::string> FileBelow(const std::string& folder, const std::string& name,
                                       const std::string& option) {
+  const bool below = !fs::path(name).is_absolute() && !absl::StrContains(name, "..");
+  if (const auto target = DanglingLink(fs::path(folder) / name); below && target.has_value()) {
+    return absl::NotFoundError(absl::StrCat(name, ": it is a link to ", *target,
+                                            ", which does not exist; put the file there, or copy "
+                                            "it in place of the link"));
+  }
   HPO_ASSIGN_OR_RETURN(std::string path, PathBelow(folder, name, option));
   std::error_code error;
   const fs::file_status status = fs::status(path, error);

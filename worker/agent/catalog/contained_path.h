@@ -2,6 +2,8 @@
 // given for them.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -18,5 +20,8 @@ absl::StatusOr<std::string> PathBelow(const std::string& folder, const std::stri
 //   InvalidArgument  it is there and no regular file: a folder, a device, a pipe
 absl::StatusOr<std::string> FileBelow(const std::string& folder, const std::string& name,
                                       const std::string& option);
+
+// Where the link `path` leads, if nothing is there; nullopt: it is no link, or one to something.
+std::optional<std::string> DanglingLink(const std::filesystem::path& path);
 
 }  // namespace hpo

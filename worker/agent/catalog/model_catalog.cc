@@ -16,6 +16,7 @@
 #include "nlohmann/json.hpp"
 #include "worker/agent/catalog/contained_path.h"
 #include "worker/text/data/foreign_file.h"
+#include "worker/text/tokenizers/make_tokenizer.h"
 
 namespace hpo {
 namespace {
@@ -62,23 +63,60 @@ absl::StatusOr<std::string> AddTokenizer(const fs::path& folder, const std::stri
   return digest;
 }
 
-// Git LFS leaves a few lines of text in a large file's place until it is fetched, and a failed
-// download a page of HTML.
-//   FailedPrecondition  a file that a model is read from is such a text
-absl::Status CheckFetched(const fs::path& folder) {
-  constexpr size_t kStart = 64;
+bool IsRead(const std::string& name) {
+  return absl::EndsWith(name, ".safetensors") || absl::EndsWith(name, ".json") ||
+         absl::EndsWith(name, ".txt") || absl::EndsWith(name, ".model");
+}
+
+// Their length, in which any bytes may stand, and the JSON of their header.
+bool IsSafetensors(const std::string& start) {
+  constexpr size_t kLength = 8;
+  return start.size() > kLength && start[kLength] == '{' && start.substr(4, 4) == std::string(4, 0);
+}
+
+// What a file is, with the cure for a file of data replaced by that for one of a model.
+std::string OfAModel(const std::string& what) {
+  const bool fetched = absl::StrContains(what, "git lfs") || absl::StrContains(what, "download");
+  const bool of_torch = absl::StartsWith(what, "a ZIP") || absl::StartsWith(what, "a pickle");
+  if (fetched) return what;
+  if (of_torch) {
+    return "a file of torch.save by another name; load it by torch.load, and save the model by "
+           "save_pretrained(), which writes model.safetensors";
+  }
+  return absl::StrCat(what.substr(0, what.find(';')), ", not a file of a model; download it again");
+}
+
+// Names a link to nowhere, as a copy of a part of Hugging Face's cache has; empty: there is none.
+std::string FindDanglingLink(const fs::path& folder) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    const bool is_read = absl::EndsWith(name, ".safetensors") || absl::EndsWith(name, ".json") ||
-                         absl::EndsWith(name, ".txt") || absl::EndsWith(name, ".model");
-    if (!is_read || !entry.is_regular_file(error)) continue;
-    std::string start(kStart, '\0');
+    const std::optional<std::string> target = DanglingLink(entry.path());
+    if (!target.has_value() || !IsRead(name)) continue;
+    return absl::StrCat(name, " is a link to ", *target,
+                        ", which does not exist; copy the model's files with cp -L");
+  }
+  return "";
+}
+
+// Git LFS leaves a few lines of text in a large file's place until it is fetched, and a failed
+// download a page of HTML.
+//   FailedPrecondition  a file that a model is read from is such a text, or a link to nowhere
+absl::Status CheckFetched(const fs::path& folder) {
+  if (const std::string link = FindDanglingLink(folder); !link.empty()) {
+    return absl::FailedPreconditionError(link);
+  }
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!IsRead(name) || !entry.is_regular_file(error)) continue;
+    std::string start(kForeignStart, '\0');
     std::ifstream file(entry.path(), std::ios::binary);
     file.read(start.data(), static_cast<std::streamsize>(start.size()));
     start.resize(static_cast<size_t>(file.gcount()));
+    if (IsSafetensors(start)) continue;
     if (const std::optional<std::string> what = ForeignFile(start); what.has_value()) {
-      return absl::FailedPreconditionError(absl::StrCat(name, " is ", *what));
+      return absl::FailedPreconditionError(absl::StrCat(name, " is ", OfAModel(*what)));
     }
   }
   return absl::OkStatus();
@@ -131,6 +169,14 @@ std::string WithoutConfig(const fs::path& folder) {
     return absl::StrCat(folder.string(), " holds an adapter (adapter_config.json), not a whole ",
                         "model; merge it into its base model: peft's merge_and_unload(), then ",
                         "save_pretrained()");
+  }
+  if (const std::string link = FindDanglingLink(folder); !link.empty()) {
+    return absl::StrCat(folder.string(), ": ", link);
+  }
+  for (const fs::path& snapshot : SubFolders(folder / "snapshots")) {
+    if (!HasConfig(snapshot)) continue;
+    return absl::StrCat(folder.string(), " is a folder of Hugging Face's cache; the model is in ",
+                        snapshot.string(), ": link that folder into --models");
   }
   return absl::StrCat(folder.string(), " holds no ", kConfigFile);
 }

@@ -153,6 +153,11 @@ const char* StopReason(StopCause cause) {
   return "drain";
 }
 
+bool CannotStart(const TrainerEnd& end) {
+  return !end.outcome && !end.undying && !end.killed_by_agent && end.protocol_error.empty() &&
+         !end.last_measurement && end.exit.code == trainer_exit::kCannotStart;
+}
+
 std::optional<TrialOutcome> JudgeAttempt(const TrainerEnd& end) {
   switch (end.stop_cause) {
     case StopCause::kLeaseLost:

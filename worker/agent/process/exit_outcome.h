@@ -3,7 +3,7 @@
 // Order of belief: the outcome line; then what it did against the protocol; then that it cannot be
 // ended; then the signal or exit status.
 // Exit statuses: 0 done, 10 pruned, 20 out of device memory, 21 out of host memory, 22 diverged, 23
-// data, 24 model, 25 stopped by its user, 64 and 78 configuration, 99 internal
+// data, 24 model, 25 stopped by its user, 64 and 78 configuration, 99 internal, 127 cannot start
 // (docs/TRAINER_PROTOCOL.md).
 #pragma once
 
@@ -44,6 +44,10 @@ struct TrainerEnd {
   std::string stage;     // of the last memory line
   std::string log_tail;  // last lines of the trainer's own output
 };
+
+// Whether the trainer says by its exit status that the program which it runs cannot be started, so
+// that no other trial would run either (docs/TRAINER_PROTOCOL.md, "Exit status").
+bool CannotStart(const TrainerEnd& end);
 
 // The trainer's own end, whatever the agent had asked for.
 TrialOutcome ClassifyEnd(const TrainerEnd& end);

@@ -20,7 +20,7 @@
 
 namespace hpo {
 
-// What a study that still runs needs of a worker, as its file names it.
+// What a study needs of a worker, as its file names it.
 struct StudyData {
   std::string study;
   std::string train;
@@ -28,6 +28,8 @@ struct StudyData {
   std::string task = "text-classification";
   std::vector<std::string> command;  // TrainerSpec
   std::string workdir;
+  // Why nothing of it runs any more; nullopt: it still runs.
+  std::optional<FinishedStudy> end = {};
   bool operator==(const StudyData&) const = default;
 };
 
@@ -84,7 +86,7 @@ class CoordinatorClient {
                                                   const std::string& request_id,
                                                   const TrialRelease& release) = 0;
 
-  // Studies that still run.
+  // Every study, those that have ended too.
   virtual absl::StatusOr<std::vector<StudyData>> ListStudyData() = 0;
 };
 

@@ -57,6 +57,15 @@ void SetDeadline(grpc::ClientContext& context, absl::Duration timeout) {
   context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout));
 }
 
+// Why the study has ended, as AcquireTrialResponse.finished says it; nullopt: it still runs.
+std::optional<FinishedStudy> EndOf(const v1::Study& study) {
+  if (study.state() != v1::STUDY_STATE_FINISHED) return std::nullopt;
+  const std::string& why = study.waiting_for();
+  return FinishedStudy{.study = study.name(),
+                       .why = why.empty() ? "its budget is used up" : why,
+                       .failed = !study.failure().empty()};
+}
+
 class GrpcCoordinatorClient final : public CoordinatorClient {
  public:
   explicit GrpcCoordinatorClient(const std::string& server)
@@ -144,13 +153,13 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
       v1::ListStudiesResponse response;
       HPO_RETURN_IF_ERROR(FromGrpc(studies_->ListStudies(&context, request, &response)));
       for (const v1::Study& study : response.studies()) {
-        if (study.state() == v1::STUDY_STATE_FINISHED) continue;
         data.push_back({.study = study.name(),
                         .train = study.train(),
                         .validation = study.validation(),
                         .task = study.task(),
                         .command = {study.command().begin(), study.command().end()},
-                        .workdir = study.workdir()});
+                        .workdir = study.workdir(),
+                        .end = EndOf(study)});
       }
       request.set_page_token(response.next_page_token());
     } while (!request.page_token().empty());

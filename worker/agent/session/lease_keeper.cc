@@ -97,7 +97,7 @@ void LeaseKeeper::SayGoodbye() {
   const std::string session = session_.current().session;
   if (session.empty()) return;
   absl::Status said = SayGoodbye(session);
-  // The server has started anew since: it may hold a lease whose grant it could not tell.
+  // The server has restarted since: it may hold a lease whose grant it could not tell.
   if (absl::IsNotFound(said)) said = session_.Renew(session, client_);
   const std::string renewed = session_.current().session;
   if (said.ok() && renewed != session) said = SayGoodbye(renewed);

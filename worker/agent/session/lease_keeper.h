@@ -31,7 +31,7 @@ class LeaseKeeper {
 
   // Says goodbye, where the worker is registered, with the leases whose results are still to come,
   // and ends the thread, after a beat in progress and the goodbye. Each is one call, over in 5 s
-  // also where the server hangs. Only where the server has started anew since, it is more: a beat
+  // also where the server hangs. Only where the server has restarted since, it is more: a beat
   // registers again, at most 15 s, and a goodbye does so and is then said once more, 25 s in all.
   ~LeaseKeeper();
 

@@ -8,6 +8,8 @@
 #include "absl/time/clock.h"
 #include "common/base/status.h"
 #include "common/command_line/shell_word.h"
+#include "spdlog/spdlog.h"
+#include "worker/agent/session/rpc_reaction.h"
 #include "worker/command/command_template.h"
 
 namespace hpo {
@@ -27,7 +29,8 @@ absl::StatusOr<std::optional<StudyCommand>> OnlyCommand(const std::vector<StudyD
   for (const StudyData& study : studies) {
     if (study.command.empty()) continue;
     names.push_back(study.study);
-    found = StudyCommand{.study = study.study, .command = CommandOf(study)};
+    found =
+        StudyCommand{.study = study.study, .command = CommandOf(study), .workdir = study.workdir};
   }
   if (names.size() <= 1) return found;
   return absl::InvalidArgumentError(
@@ -35,26 +38,70 @@ absl::StatusOr<std::optional<StudyCommand>> OnlyCommand(const std::vector<StudyD
                    absl::StrJoin(names, ", "), "; give --study NAME"));
 }
 
+// Says each thing once, as a worker does that has registered.
+class WaitLog {
+ public:
+  void Away(const std::string& server, const absl::Status& status) {
+    if (std::exchange(away_, status.code()) == status.code()) return;
+    spdlog::warn("waiting for the server at {}: {}", server, status.ToString());
+  }
+  void Waits(const std::string& why) {
+    away_ = absl::StatusCode::kOk;
+    if (std::exchange(waits_, why) != why) spdlog::info("waiting: {}", why);
+  }
+
+ private:
+  absl::StatusCode away_ = absl::StatusCode::kOk;
+  std::string waits_;
+};
+
+std::string WhatIsAwaited(const CommandSearch& search, bool all_ended) {
+  if (all_ended) return "no study has trials left to run";
+  const std::string names = absl::StrJoin(search.served, ", ");
+  return absl::StrCat("the server has no study", names.empty() ? "" : " ", names,
+                      "; to create one: hpo study create FILE");
+}
+
+std::vector<FinishedStudy> TakeEnded(std::vector<StudyData>& studies) {
+  std::vector<FinishedStudy> ended;
+  for (const StudyData& study : studies) {
+    if (study.end) ended.push_back(*study.end);
+  }
+  std::erase_if(studies, [](const StudyData& study) { return study.end.has_value(); });
+  return ended;
+}
+
 }  // namespace
 
-absl::StatusOr<std::optional<StudyCommand>> FindStudyCommand(CoordinatorClient& client,
-                                                             const std::vector<std::string>& served,
-                                                             absl::Duration timeout, Backoff pauses,
-                                                             StopSignal& stop) {
-  const absl::Time deadline = absl::Now() + timeout;
+absl::StatusOr<FoundCommand> FindStudyCommand(CoordinatorClient& client,
+                                              const CommandSearch& search, Backoff pauses,
+                                              StopSignal& stop) {
+  const absl::Time deadline = absl::Now() + search.connect_timeout;
+  WaitLog log;
   for (;;) {
     absl::StatusOr<std::vector<StudyData>> studies = client.ListStudyData();
     if (studies.ok()) {
-      std::erase_if(*studies, [&served](const StudyData& study) {
-        return !served.empty() &&
-               std::find(served.begin(), served.end(), study.study) == served.end();
+      std::erase_if(*studies, [&search](const StudyData& study) {
+        return !search.served.empty() && std::find(search.served.begin(), search.served.end(),
+                                                   study.study) == search.served.end();
       });
-      if (!studies->empty()) return OnlyCommand(*studies);
-    }
-    if (absl::Now() >= deadline) {
-      HPO_RETURN_IF_ERROR(studies.status());
-      // Nothing runs: what follows ends, or waits, as any other worker.
-      return std::optional<StudyCommand>();
+      std::vector<FinishedStudy> ended = TakeEnded(*studies);
+      if (!studies->empty()) {
+        HPO_ASSIGN_OR_RETURN(std::optional<StudyCommand> command, OnlyCommand(*studies));
+        return FoundCommand{.command = std::move(command)};
+      }
+      if (!ended.empty() && !search.stay) return FoundCommand{.ended = std::move(ended)};
+      log.Waits(WhatIsAwaited(search, !ended.empty()));
+    } else {
+      if (ReactionTo(Rpc::kListStudies, studies.status(), "") == Reaction::kEnd) {
+        return studies.status();
+      }
+      if (absl::Now() >= deadline) {
+        return absl::UnavailableError(absl::StrCat("no answer from ", search.server, " within ",
+                                                   absl::FormatDuration(search.connect_timeout),
+                                                   ": ", studies.status().message()));
+      }
+      log.Away(search.server, studies.status());
     }
     if (stop.WaitFor(pauses.Next())) return absl::CancelledError("told to stop");
   }

@@ -16,17 +16,32 @@ namespace hpo {
 struct StudyCommand {
   std::string study;
   std::string command;  // for /bin/sh, with its placeholders
+  std::string workdir;  // it runs there; empty: in the worker's folder
   bool operator==(const StudyCommand&) const = default;
 };
 
-// That of the one study in `served` (empty: of all that still run) which names one; nullopt where
-// none does. Waits for the server, and for the studies that are to be served.
+struct CommandSearch {
+  std::vector<std::string> served;  // names of studies; empty: all
+  std::string server;               // for messages
+  absl::Duration connect_timeout;   // how long the server may be away
+  bool stay = false;                // wait for new studies when all have ended
+};
+
+// Exactly one of the two, or neither: the studies that are served and run name no command.
+struct FoundCommand {
+  std::optional<StudyCommand> command;
+  std::vector<FinishedStudy> ended;  // all that are served
+  bool operator==(const FoundCommand&) const = default;
+};
+
+// The command of the one served study that still runs and names one. Waits for the server, and
+// until a served study runs or all have ended; the log says for what.
 //   Cancelled        `stop` was raised meanwhile
-//   Unavailable      the server is away
+//   Unavailable      the server is away for longer than `connect_timeout`
 //   InvalidArgument  several studies name one; lists them
-absl::StatusOr<std::optional<StudyCommand>> FindStudyCommand(CoordinatorClient& client,
-                                                             const std::vector<std::string>& served,
-                                                             absl::Duration timeout, Backoff pauses,
-                                                             StopSignal& stop);
+//   others           those that end a worker (rpc_reaction.h)
+absl::StatusOr<FoundCommand> FindStudyCommand(CoordinatorClient& client,
+                                              const CommandSearch& search, Backoff pauses,
+                                              StopSignal& stop);
 
 }  // namespace hpo

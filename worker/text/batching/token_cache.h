@@ -4,7 +4,7 @@
 // digest of all that its tokens depend on: the tokenizer's own digest, the length, and the texts
 // themselves. So nothing can be out of date, and two data files of the same texts share one. Files
 // are written aside, synced and renamed; one that is torn or another's is passed over and written
-// anew. Those not used for the longest time go when the folder has more than its limit.
+// again. Those not used for the longest time go when the folder has more than its limit.
 //
 // Thread-safe, and safe between processes: any number may use one folder.
 #pragma once

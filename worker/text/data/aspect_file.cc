@@ -59,12 +59,7 @@ absl::StatusOr<Aspect> AspectFromJson(const nlohmann::json& json) {
 absl::StatusOr<AspectRow> RowFromJson(const nlohmann::json& json, int64_t line) {
   AspectRow row{.line = line};
   if (json.contains("ID")) row.id = json["ID"].dump();
-  const nlohmann::json* const text = FindField(json, "Text");
-  if (text == nullptr || !text->is_string()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Text: expected a string, got ", text == nullptr ? FieldNames(json) : DescribeJson(*text)));
-  }
-  row.text = text->get<std::string>();
+  HPO_ASSIGN_OR_RETURN(row.text, RowText(json));
   const bool own_name = FindField(json, "Quadruplet") != nullptr;
   const char* const list = own_name ? "Quadruplet" : "aspects";
   const nlohmann::json* const found = FindField(json, list);

@@ -10,12 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/limits.h"
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "worker/text/data/data_file_builder.h"
+#include "worker/text/data/field_names.h"
 #include "worker/text/data/readers.h"
 #include "worker/text/data/text_encoding.h"
 #include "worker/text/data/text_place.h"
-#include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {
 namespace {
@@ -33,19 +36,19 @@ struct Columns {
   std::vector<size_t> numbers;
 };
 
-// "the columns 'text' and one of 'label' and 'labels'".
+// "the columns 'text' (or ...) and one of 'label' and 'labels'".
 std::string ExpectedColumns(const RowTargets& targets) {
   switch (targets.kind) {
     case RowTargets::Kind::kLabels:
-      return "the columns 'text' and one of 'label' and 'labels'";
+      return absl::StrCat("the columns ", kTextNamesShown, " and one of 'label' and 'labels'");
     case RowTargets::Kind::kNumbers:
-      return absl::StrCat("the columns 'text', '",
+      return absl::StrCat("the columns ", kTextNamesShown, ", '",
                           absl::StrJoin(targets.numbers.begin(), targets.numbers.end() - 1, "', '"),
                           targets.numbers.size() > 1 ? "' and '" : "", targets.numbers.back(), "'");
     case RowTargets::Kind::kNothing:
       break;
   }
-  return "a column 'text'";
+  return absl::StrCat("a column ", kTextNamesShown);
 }
 
 bool HasColumns(const Columns& columns, const RowTargets& targets) {
@@ -56,8 +59,10 @@ bool HasColumns(const Columns& columns, const RowTargets& targets) {
 }
 
 // "'sentence', 'label'".
-std::string Quoted(const std::vector<std::string>& fields) {
-  return absl::StrCat("'", absl::StrJoin(fields, "', '"), "'");
+std::string Shown(const CsvRecord& header) {
+  std::vector<std::string> names;
+  for (const std::string& field : header.fields) names.push_back(Quoted(field));
+  return FirstNames(names);
 }
 
 // "','" or "tab".
@@ -65,13 +70,30 @@ std::string SeparatorName(char separator) {
   return separator == '\t' ? "tab" : absl::StrCat("'", std::string(1, separator), "'");
 }
 
+// Without spaces around it, also those of other scripts and those that have no width.
+absl::string_view StripSpaces(absl::string_view text) {
+  constexpr absl::string_view kOtherSpaces[] = {"\u00A0", "\u200B", "\u2060", "\u3000", "\uFEFF"};
+  size_t size = text.size() + 1;
+  while (text.size() < size) {
+    size = text.size();
+    text = absl::StripAsciiWhitespace(text);
+    for (const absl::string_view space : kOtherSpaces) {
+      while (absl::ConsumePrefix(&text, space)) {
+      }
+      while (absl::ConsumeSuffix(&text, space)) {
+      }
+    }
+  }
+  return text;
+}
+
 bool IsName(absl::string_view field, absl::string_view name, bool any_case) {
-  field = absl::StripAsciiWhitespace(field);
+  field = StripSpaces(field);
   return any_case ? absl::EqualsIgnoreCase(field, name) : field == name;
 }
 
 // The field of the header that is `name`, in this case where there is one, else in any.
-absl::StatusOr<size_t> FindColumn(const CsvRecord& header, const std::string& name,
+absl::StatusOr<size_t> FindColumn(const CsvRecord& header, absl::string_view name,
                                   const std::string& origin) {
   for (const bool any_case : {false, true}) {
     size_t found = kNoColumn;
@@ -80,7 +102,7 @@ absl::StatusOr<size_t> FindColumn(const CsvRecord& header, const std::string& na
       if (found != kNoColumn) {
         return DataError(origin, header.line,
                          absl::StrCat(name, ": expected each column once in the header row, got ",
-                                      Quoted(header.fields)));
+                                      Shown(header), "; remove or rename one of them"));
       }
       found = i;
     }
@@ -93,8 +115,10 @@ absl::StatusOr<Columns> FindColumns(const CsvRecord& header, const std::string& 
                                     const RowTargets& targets) {
   Columns columns{.count = header.fields.size()};
   columns.numbers.resize(targets.numbers.size(), kNoColumn);
-  std::vector<std::pair<std::string, size_t*>> names = {{"text", &columns.text},
-                                                        {"pair", &columns.pair}};
+  for (size_t i = 0; i < kTextNames.size() && columns.text == kNoColumn; ++i) {
+    HPO_ASSIGN_OR_RETURN(columns.text, FindColumn(header, kTextNames[i], origin));
+  }
+  std::vector<std::pair<std::string, size_t*>> names = {{"pair", &columns.pair}};
   if (targets.kind == RowTargets::Kind::kLabels) {
     names.insert(names.end(), {{"label", &columns.label}, {"labels", &columns.labels}});
   }
@@ -107,14 +131,35 @@ absl::StatusOr<Columns> FindColumns(const CsvRecord& header, const std::string& 
   return columns;
 }
 
+bool IsComment(const CsvRecord& record) {
+  const std::string& start = record.fields.front();
+  return absl::StartsWith(start, "#") || absl::StartsWith(start, "//");
+}
+
+// JSON begins with a bracket, and a quote or another bracket after it.
+absl::Status CheckNotJson(absl::string_view text, const std::string& origin) {
+  const absl::string_view start = absl::StripLeadingAsciiWhitespace(text);
+  if (!absl::StartsWith(start, "{") && !absl::StartsWith(start, "[")) return absl::OkStatus();
+  const absl::string_view next = absl::StripLeadingAsciiWhitespace(start.substr(1));
+  if (!absl::StartsWith(next, "\"") && !absl::StartsWith(next, "{")) return absl::OkStatus();
+  return DataError(origin, PlaceOf(text, text.size() - start.size()),
+                   "expected CSV with a header row, got JSON; rename the file so that it ends in "
+                   ".jsonl");
+}
+
 absl::StatusOr<Columns> ReadHeader(const CsvRecord& header, const std::string& origin,
                                    const RowTargets& targets, char separator) {
   HPO_ASSIGN_OR_RETURN(Columns columns, FindColumns(header, origin, targets));
   if (HasColumns(columns, targets)) return columns;
+  const bool apart = header.fields.size() > 1;
+  const std::string separated = apart ? absl::StrCat("separated by ", SeparatorName(separator))
+                                      : "not separated by ',', ';', tab or '|'";
+  absl::string_view cure = "write these names into the first line of the file";
+  if (!apart) cure = "write these names into the first line of the file, with one of these between";
+  if (IsComment(header)) cure = "it is a comment, which CSV does not have: remove it";
   return DataError(origin, header.line,
                    absl::StrCat("expected a header row with ", ExpectedColumns(targets), ", got ",
-                                Quoted(header.fields), " (separated by ", SeparatorName(separator),
-                                "); write these names into the first line of the file"));
+                                Shown(header), " (", separated, "); ", cure));
 }
 
 // The separator with which the header row has the columns, else the one with which it has the most
@@ -147,7 +192,11 @@ void SkipSeparatorLine(absl::string_view& content) {
 
 std::vector<std::string> SplitLabels(const std::string& field) {
   if (field.empty()) return {};
-  return absl::StrSplit(field, '|');
+  std::vector<std::string> labels;
+  for (const absl::string_view label : absl::StrSplit(field, '|')) {
+    labels.emplace_back(absl::StripAsciiWhitespace(label));
+  }
+  return labels;
 }
 
 absl::StatusOr<std::vector<double>> NumbersOf(const CsvRecord& record, const Columns& columns,
@@ -158,7 +207,7 @@ absl::StatusOr<std::vector<double>> NumbersOf(const CsvRecord& record, const Col
     const std::string& field = record.fields[columns.numbers[i]];
     if (absl::SimpleAtod(field, &numbers[i]) && std::isfinite(numbers[i])) continue;
     return DataError(origin, record.line,
-                     absl::StrCat(targets.numbers[i], ": expected a number, got '", field, "'",
+                     absl::StrCat(targets.numbers[i], ": expected a number, got ", Quoted(field),
                                   absl::StrContains(field, ',') ? "; write a decimal point" : ""));
   }
   return numbers;
@@ -181,19 +230,54 @@ absl::Status CheckFields(const CsvRecord& record, const std::string& origin) {
   return absl::OkStatus();
 }
 
+// Python and JSON write lists in brackets.
+absl::Status CheckLabelList(const CsvRecord& record, const Columns& columns,
+                            const std::string& origin) {
+  if (columns.labels == kNoColumn) return absl::OkStatus();
+  const std::string& field = record.fields[columns.labels];
+  if (!absl::StartsWith(field, "[") || !absl::EndsWith(field, "]")) return absl::OkStatus();
+  return DataError(origin, record.line,
+                   absl::StrCat("labels: expected labels with '|' between them, such as a|b, got ",
+                                Quoted(field), "; write them so, or the rows as JSON lines"));
+}
+
 // The number of fields is that of the header row.
 absl::Status CheckCount(const CsvRecord& record, const CsvRecord& header, char separator,
                         const std::string& origin) {
   const size_t expected = header.fields.size();
   const size_t got = record.fields.size();
   if (got == expected) return absl::OkStatus();
-  const std::string cure = got > expected
-                               ? absl::StrCat("a text that contains ", SeparatorName(separator))
-                               : "a text over several lines";
+  std::string cure = got > expected
+                         ? absl::StrCat("a text that contains ", SeparatorName(separator))
+                         : "a text over several lines";
+  absl::StrAppend(&cure, " must be in quotes (\")");
+  if (IsComment(record)) cure = "it is a comment, which CSV does not have: remove it";
   return DataError(origin, record.line,
                    absl::StrCat("expected ", expected, " fields as in the header row (",
-                                absl::StrJoin(header.fields, ", "), "), got ", got, "; ", cure,
-                                " must be in quotes"));
+                                Shown(header), "), got ", got, "; ", cure));
+}
+
+// What is no row, although it has the form of one.
+absl::Status CheckIsRow(const CsvRecord& record, const CsvRecord& header,
+                        const std::string& origin) {
+  if (header.fields.size() < 2) return absl::OkStatus();  // a text may be anything
+  const bool again = std::equal(
+      record.fields.begin(), record.fields.end(), header.fields.begin(),
+      [](const std::string& a, const std::string& b) { return StripSpaces(a) == StripSpaces(b); });
+  if (again) {
+    return DataError(origin, record.line,
+                     absl::StrCat("expected a row, got the header row of line ", header.line,
+                                  " again, as where files were put together; remove it"));
+  }
+  const bool ruled = std::all_of(record.fields.begin(), record.fields.end(), [](const auto& field) {
+    return field.find_first_not_of(" :-") == std::string::npos;
+  });
+  if (ruled && absl::StrContains(absl::StrJoin(record.fields, ""), "--")) {
+    return DataError(origin, record.line,
+                     "expected a row, got the line below the header of a Markdown table; write the "
+                     "table as CSV");
+  }
+  return absl::OkStatus();
 }
 
 bool IsBlank(const CsvRecord& record) {
@@ -230,6 +314,7 @@ absl::StatusOr<bool> CsvScanner::Next(CsvRecord& record) {
 }
 
 absl::StatusOr<CsvScanner::FieldEnd> CsvScanner::ReadField(std::string& field, size_t number) {
+  const int64_t first_line = place_.line;
   if (absl::StartsWith(rest_, "\"")) {
     HPO_RETURN_IF_ERROR(ReadQuoted(field, number));
   } else {
@@ -240,10 +325,14 @@ absl::StatusOr<CsvScanner::FieldEnd> CsvScanner::ReadField(std::string& field, s
     return FieldEnd::kSeparator;
   }
   if (rest_.empty() || SkipLineEnd()) return FieldEnd::kRecord;
-  return DataError(origin_, place_,
-                   absl::StrCat("field ", number, ": expected ", SeparatorName(separator_),
-                                " or the end of the line after the closing quote, got '",
-                                rest_.substr(0, CharacterSize(rest_)), "'; ", kQuoteTwice));
+  return DataError(
+      origin_, place_,
+      absl::StrCat("field ", number, ": expected ", SeparatorName(separator_),
+                   " or the end of the line after the closing quote",
+                   place_.line > first_line
+                       ? absl::StrCat(" of the field that begins in line ", first_line)
+                       : "",
+                   ", got '", rest_.substr(0, CharacterSize(rest_)), "'; ", kQuoteTwice));
 }
 
 absl::Status CsvScanner::ReadQuoted(std::string& field, size_t number) {
@@ -284,22 +373,25 @@ absl::StatusOr<DataFile> ParseCsv(absl::string_view content, const std::string& 
   HPO_ASSIGN_OR_RETURN(DecodedText decoded, DecodeText(content, origin));
   absl::string_view text = decoded.text();
   SkipSeparatorLine(text);
+  HPO_RETURN_IF_ERROR(CheckNotJson(text, origin));
   const char separator = FindSeparator(text, origin, targets);
   CsvScanner scanner(text, origin, separator);
   DataFileBuilder builder(origin, targets.kind);
   for (std::string& warning : decoded.warnings) builder.Warn(std::move(warning));
   CsvRecord header;
   HPO_ASSIGN_OR_RETURN(bool more, scanner.Next(header));
-  if (!more) return builder.Finish();
+  if (!more) return builder.Finish(content.empty() ? "no bytes" : "no text but empty lines");
   HPO_RETURN_IF_ERROR(CheckFields(header, origin));
   HPO_ASSIGN_OR_RETURN(const Columns columns, ReadHeader(header, origin, targets, separator));
   CsvRecord record;
   while (true) {
     HPO_ASSIGN_OR_RETURN(more, scanner.Next(record));
-    if (!more) return builder.Finish();
+    if (!more) return builder.Finish("a header row alone");
     if (columns.count > 1 && IsBlank(record)) continue;
     HPO_RETURN_IF_ERROR(CheckFields(record, origin));
     HPO_RETURN_IF_ERROR(CheckCount(record, header, separator, origin));
+    HPO_RETURN_IF_ERROR(CheckIsRow(record, header, origin));
+    HPO_RETURN_IF_ERROR(CheckLabelList(record, columns, origin));
     HPO_ASSIGN_OR_RETURN(std::vector<double> numbers, NumbersOf(record, columns, origin, targets));
     HPO_RETURN_IF_ERROR(builder.Add(FieldsOf(std::move(record), columns, std::move(numbers))));
   }

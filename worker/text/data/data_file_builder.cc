@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
 #include "common/base/status.h"
 
 namespace hpo {
@@ -15,11 +17,17 @@ absl::Status CheckLabels(const std::vector<std::string>& labels, absl::string_vi
     if (labels[i].empty()) {
       return DataError(origin, line, "labels: expected a label, got an empty string");
     }
+    if (static_cast<int64_t>(labels[i].size()) > kTextLimit.most) {
+      return DataError(origin, line,
+                       absl::StrCat("label: expected at most ", kTextLimit.most, " bytes, got ",
+                                    labels[i].size(), ": ", Quoted(labels[i]),
+                                    "; are text and label exchanged?"));
+    }
     if (std::find(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(i), labels[i]) !=
         labels.begin() + static_cast<std::ptrdiff_t>(i)) {
       return DataError(
           origin, line,
-          absl::StrCat("labels: expected each label once, got '", labels[i], "' twice"));
+          absl::StrCat("labels: expected each label once, got ", Quoted(labels[i]), " twice"));
     }
   }
   return absl::OkStatus();
@@ -35,11 +43,6 @@ absl::Status CheckRecordSize(absl::string_view record, absl::string_view origin,
 }
 
 absl::Status DataFileBuilder::Add(RowFields fields) {
-  if (!fields.text.has_value()) {
-    return DataError(file_.path, fields.line,
-                     absl::StrCat("expected a field 'text', got ", fields.found,
-                                  "; name the field of the text 'text'"));
-  }
   std::vector<std::string> labels;
   if (kind_ == RowTargets::Kind::kLabels) {
     HPO_ASSIGN_OR_RETURN(labels, TakeLabels(fields));
@@ -50,7 +53,7 @@ absl::Status DataFileBuilder::Add(RowFields fields) {
   }
   HPO_RETURN_IF_ERROR(CheckLikeFirstRow(fields));
   HPO_RETURN_IF_ERROR(CheckLabels(labels, file_.path, fields.line));
-  file_.rows.push_back({.text = *std::move(fields.text),
+  file_.rows.push_back({.text = std::move(fields.text),
                         .pair = std::move(fields.pair),
                         .labels = std::move(labels),
                         .line = fields.line,
@@ -60,17 +63,21 @@ absl::Status DataFileBuilder::Add(RowFields fields) {
 
 absl::StatusOr<std::vector<std::string>> DataFileBuilder::TakeLabels(RowFields& fields) const {
   if (fields.label.has_value() == fields.labels.has_value()) {
-    return DataError(file_.path, fields.line,
-                     fields.label.has_value()
-                         ? "expected one of 'label' and 'labels', got both; remove one of them"
-                         : absl::StrCat("expected a field 'label' or 'labels', got ", fields.found,
-                                        "; give the row a label, or remove it"));
+    return DataError(
+        file_.path, fields.line,
+        fields.label.has_value()
+            ? "expected one of 'label' and 'labels', got both; remove one of them"
+            : absl::StrCat("expected a field 'label' or 'labels', got ", fields.found,
+                           file_.rows.empty() ? "; name the field of the label 'label', or, if it "
+                                                "has this name, give the row a label, or remove it"
+                                              : "; give the row a label, or remove it"));
   }
   if (fields.labels.has_value()) return *fields.labels;
-  if (fields.label->empty()) {
+  if (absl::StripAsciiWhitespace(*fields.label).empty()) {
     return DataError(file_.path, fields.line,
-                     "label: expected a label, got an empty string; give the row a label, or "
-                     "remove it");
+                     absl::StrCat("label: expected a label, got ",
+                                  fields.label->empty() ? "an empty string" : "spaces alone",
+                                  "; give the row a label, or remove it"));
   }
   return std::vector<std::string>{*std::move(fields.label)};
 }
@@ -91,8 +98,12 @@ absl::Status DataFileBuilder::CheckLikeFirstRow(const RowFields& fields) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<DataFile> DataFileBuilder::Finish() {
-  if (file_.rows.empty()) return DataError(file_.path, 1, "expected rows, got none");
+absl::StatusOr<DataFile> DataFileBuilder::Finish(absl::string_view instead) {
+  if (file_.rows.empty()) {
+    return DataError(file_.path, 1,
+                     absl::StrCat("expected rows, got none; the file has ", instead,
+                                  ": write it again, or name another file in the study"));
+  }
   return std::move(file_);
 }
 

@@ -18,12 +18,12 @@ namespace hpo {
 // One row as a format's parser found it; a field that is absent is nullopt.
 struct RowFields {
   int64_t line = 0;
-  std::optional<std::string> text;
+  std::string text;
   std::optional<std::string> pair;
   std::optional<std::string> label;
   std::optional<std::vector<std::string>> labels;
   std::vector<double> numbers;  // where the file is one of numbers: all of them
-  std::string found;            // the names of the fields that the row has, for errors
+  std::string found;            // the names of the fields that a row without labels has, for errors
 };
 
 //   InvalidArgument  `record`, a row or a field, has more than kMaxRecordBytes
@@ -36,16 +36,16 @@ class DataFileBuilder {
     file_.path = origin;
   }
 
-  //   InvalidArgument  text missing; unlike the first row in pair; in a file of labels: both or
-  //                    neither of label and labels, an empty label, one given twice in a row, or
-  //                    unlike the first row in label/labels
+  //   InvalidArgument  unlike the first row in pair; in a file of labels: both or neither of label
+  //                    and labels, an empty label, one given twice in a row, or unlike the first
+  //                    row in label/labels
   absl::Status Add(RowFields fields);
 
   // Adds a sentence about the file that is no error.
   void Warn(std::string warning) { file_.warnings.push_back(std::move(warning)); }
 
-  //   InvalidArgument  no row was added
-  absl::StatusOr<DataFile> Finish();
+  //   InvalidArgument  no row was added; `instead` says what the file has: "a header row alone"
+  absl::StatusOr<DataFile> Finish(absl::string_view instead);
 
  private:
   absl::Status CheckLikeFirstRow(const RowFields& fields) const;

@@ -1,10 +1,12 @@
 #include "worker/text/data/data_set_facts.h"
 
+#include "common/base/limits.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
 #include "worker/text/data/aspect_file.h"
 #include "worker/text/data/dataset.h"
 #include "worker/text/data/readers.h"
+#include "worker/text/data/text_place.h"
 #include "worker/text/data/text_questions.h"
 
 namespace hpo {
@@ -61,6 +63,13 @@ absl::StatusOr<DataSetFacts> MeasureRows(const std::string& path,
   DataSetFacts facts;
   facts.rows = static_cast<int64_t>(file.rows.size());
   facts.labels = SortedLabels(file);
+  if (static_cast<int64_t>(facts.labels.size()) > kLabelLimit.most) {
+    return DataError(path, file.rows.back().line,
+                     absl::StrCat("label: expected at most ", kLabelLimit.most, " labels, got ",
+                                  facts.labels.size(),
+                                  " up to this last row; are text and label exchanged, or is this "
+                                  "a task of text-regression?"));
+  }
   facts.multi_label = file.multi_label;
   facts.pairs = file.pairs;
   for (const Tokenizer* tokenizer : tokenizers) {

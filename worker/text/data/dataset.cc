@@ -9,8 +9,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "common/base/limits.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "worker/text/data/text_place.h"
@@ -20,6 +23,7 @@ namespace {
 
 // Labels that an error lists at most.
 constexpr size_t kMaxListed = 8;
+constexpr size_t kMaxLabel = 40;  // bytes
 
 // Apart from the streams that order batches and draw dropout from the same seed.
 constexpr uint64_t kSubsetStream = 0x5b5e7;
@@ -28,9 +32,42 @@ using LabelIndex = absl::flat_hash_map<std::string, int32_t>;
 
 std::string Listed(const std::vector<std::string>& labels) {
   const size_t shown = std::min(labels.size(), kMaxListed);
-  std::string text = absl::StrJoin(labels.begin(), labels.begin() + static_cast<int>(shown), ", ");
+  const auto short_label = [](std::string* out, const std::string& label) {
+    absl::StrAppend(out, label.size() > kMaxLabel ? Quoted(label) : label);
+  };
+  std::string text =
+      absl::StrJoin(labels.begin(), labels.begin() + static_cast<int>(shown), ", ", short_label);
   if (shown < labels.size()) absl::StrAppend(&text, ", ... (", labels.size(), " in all)");
   return text;
+}
+
+// What an unknown label suggests: one that differs in spaces or letter case alone, numbers that are
+// no classes, or texts. Empty: nothing.
+std::string HintOn(const std::string& label, const std::vector<std::string>& labels) {
+  constexpr size_t kManyLabels = 20;
+  double number = 0.0;
+  const bool is_number = absl::SimpleAtod(label, &number);
+  for (const std::string& known : labels) {
+    double known_number = 0.0;
+    if (is_number && absl::SimpleAtod(known, &known_number) && known_number == number) {
+      return absl::StrCat("; it is the number ", Quoted(known), " in another form");
+    }
+    if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(known),
+                                absl::StripAsciiWhitespace(label))) {
+      continue;
+    }
+    return absl::StrCat("; it differs from ", Quoted(known), " in spaces or capital letters alone");
+  }
+  if (label.size() > kMaxLabel && absl::StrContains(label, ' ')) {
+    return "; the columns of text and label are perhaps exchanged";
+  }
+  const bool numbers = labels.size() >= kManyLabels &&
+                       std::all_of(labels.begin(), labels.end(), [&](const std::string& known) {
+                         return absl::SimpleAtod(known, &number);
+                       });
+  return numbers ? "; numbers that are no classes need the study's trainer.task to be "
+                   "text-regression"
+                 : "";
 }
 
 absl::StatusOr<LabelIndex> IndexLabels(const std::vector<std::string>& labels) {
@@ -38,7 +75,7 @@ absl::StatusOr<LabelIndex> IndexLabels(const std::vector<std::string>& labels) {
   for (const std::string& label : labels) {
     if (!index.emplace(label, static_cast<int32_t>(index.size())).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat("trainer.labels: expected each label once, got '", label, "' twice"));
+          absl::StrCat("trainer.labels: expected each label once, got ", Quoted(label), " twice"));
     }
   }
   return index;
@@ -89,7 +126,7 @@ absl::StatusOr<Dataset> WithIndices(DataFile file, const std::vector<std::string
       if (found == index.end()) {
         return DataError(dataset.path, row.line,
                          absl::StrCat("label: expected one of ", labels_from, " (", Listed(labels),
-                                      "), got '", label, "'"));
+                                      "), got ", Quoted(label), HintOn(label, labels)));
       }
       indexed.labels.push_back(found->second);
     }
@@ -206,6 +243,10 @@ absl::StatusOr<TaskData> LoadTaskData(const std::string& train_path,
   const int64_t last_line = train.rows.back().line;
   TaskData data;
   HPO_ASSIGN_OR_RETURN(data.train, WithIndices(std::move(train), names, index, labels_from));
+  if (names.empty()) {
+    return DataError(train_path, last_line,
+                     "labels: expected a label in one of the rows, got none up to this last one");
+  }
   if (names.size() < 2 && !data.train.multi_label) {
     return DataError(train_path, last_line,
                      absl::StrCat("expected at least two labels, got '", Listed(names),

@@ -32,6 +32,28 @@ constexpr KnownStart kKnownStarts[] = {
      "an Arrow file; write it as JSON lines: datasets.Dataset.from_file(FILE)"
      ".to_json(NEW)"},
     {"SQLite format 3", "an SQLite database; export its table as CSV"},
+    {"BZh", "compressed by bzip2; unpack it with bunzip2"},
+    {"\x04\x22\x4D\x18", "compressed by lz4; unpack it with unlz4"},
+    {"7z\xBC\xAF\x27\x1C", "a 7-Zip archive; unpack it with 7z x"},
+    {"Rar!\x1A\x07", "a RAR archive; unpack it with unrar x"},
+    {"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1",
+     "an old Excel workbook (.xls); save it as CSV in the UTF-8 encoding"},
+    {"FEA1",
+     "a Feather file; write it as JSON lines: "
+     "pandas.read_feather(FILE).to_json(NEW, orient='records', lines=True)"},
+    {"ORC",
+     "an ORC file; write it as JSON lines: "
+     "pandas.read_orc(FILE).to_json(NEW, orient='records', lines=True)"},
+    {"Obj\x01", "an Avro file; write it as JSON lines, as fastavro --json does"},
+    {"\x89HDF\r\n\x1A\n", "an HDF5 file; export its data as CSV or JSON lines"},
+    {"\x93NUMPY", "an array of NumPy (.npy); write its data as CSV or JSON lines"},
+    {"%PDF-", "a PDF document; export its table as CSV"},
+    {"{\\rtf", "a document in rich text; save it as plain text"},
+    {"\x89PNG\r\n\x1A\n", "a picture; name a file of rows"},
+    {"\x7F"
+     "ELF",
+     "a program; name a file of rows"},
+    {"<?xml", "an XML file; write its rows as CSV or JSON lines"},
 };
 
 }  // namespace
@@ -40,9 +62,17 @@ std::optional<std::string> ForeignFile(string_view start) {
   for (const KnownStart& known : kKnownStarts) {
     if (absl::StartsWith(start, known.start)) return std::string(known.what);
   }
+  // A pickle of protocol 2 to 5 begins with its number.
+  if (start.size() > 2 && start[0] == '\x80' && start[1] >= 2 && start[1] <= 5) {
+    return "a pickle of Python; write its data as CSV or JSON lines, as pandas' to_csv does";
+  }
+  constexpr size_t kTarMark = 257;
+  if (start.size() > kTarMark && absl::StartsWith(start.substr(kTarMark), "ustar")) {
+    return "a tar archive; unpack it with tar xf";
+  }
   const string_view page = absl::StripLeadingAsciiWhitespace(start);
-  if (absl::StartsWithIgnoreCase(page, "<!doctype html") ||
-      absl::StartsWithIgnoreCase(page, "<html")) {
+  for (const string_view tag : {"<!doctype html", "<html", "<head", "<body", "<!--"}) {
+    if (!absl::StartsWithIgnoreCase(page, tag)) continue;
     return "a page of HTML, as a failed download leaves it; download the file again";
   }
   return std::nullopt;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 #include "worker/text/data/data_file_builder.h"
@@ -16,25 +17,22 @@
 namespace hpo {
 namespace {
 
-// Longest stretch of a wrong value that an error repeats.
-constexpr size_t kMaxShown = 60;
-
-std::string Shown(const nlohmann::json& value) {
-  std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true);
-  if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
-  return text;
-}
-
 // Typed access to the fields of a row's object.
 class JsonRow {
  public:
   JsonRow(const nlohmann::json& object, const std::string& origin, int64_t line)
       : object_(object), origin_(origin), line_(line) {}
 
-  absl::StatusOr<std::optional<std::string>> Text(const char* key) const {
-    const nlohmann::json* const found = FindField(object_, key);
+  absl::StatusOr<std::string> Text() const {
+    absl::StatusOr<std::string> text = RowText(object_);
+    if (!text.ok()) return DataError(origin_, line_, text.status().message());
+    return text;
+  }
+
+  absl::StatusOr<std::optional<std::string>> Pair() const {
+    const nlohmann::json* const found = FindField(object_, "pair");
     if (found == nullptr) return std::nullopt;
-    if (!found->is_string()) return WrongType(key, "a string", *found);
+    if (!found->is_string()) return WrongType("pair", "a string", *found);
     return found->get<std::string>();
   }
 
@@ -63,21 +61,31 @@ class JsonRow {
           origin_, line_,
           absl::StrCat("expected a field '", key, "' of a number, got ", FieldNames(object_)));
     }
-    if (!found->is_number()) return WrongType(key.c_str(), "a number", *found);
+    if (!found->is_number()) {
+      return WrongType(key.c_str(), "a number", *found,
+                       found->is_string() ? "; write it without quotes" : "");
+    }
     return found->get<double>();
   }
 
  private:
-  absl::Status WrongType(const char* key, absl::string_view expected,
-                         const nlohmann::json& value) const {
-    return DataError(origin_, line_,
-                     absl::StrCat(key, ": expected ", expected, ", got ", Shown(value)));
+  absl::Status WrongType(const char* key, absl::string_view expected, const nlohmann::json& value,
+                         absl::string_view cure = "") const {
+    return DataError(
+        origin_, line_,
+        absl::StrCat(key, ": expected ", expected, ", got ", DescribeJson(value), cure));
   }
 
   absl::StatusOr<std::optional<std::string>> LabelOf(const char* key,
                                                      const nlohmann::json& value) const {
     if (value.is_number_integer() || value.is_boolean()) return value.dump();
     if (value.is_string()) return value.get<std::string>();
+    if (value.is_number()) {
+      return WrongType(
+          key, "a string, an integer, true or false", value,
+          "; write a class as an integer or in quotes, or set the study's trainer.task "
+          "to text-regression");
+    }
     return WrongType(key, "a string, an integer, true or false", value);
   }
 
@@ -91,16 +99,14 @@ absl::Status AddRow(const JsonRowText& text, const RowTargets& targets, const st
   HPO_ASSIGN_OR_RETURN(const nlohmann::json object, ParseJsonRow(text, origin, replaced));
   const JsonRow row(object, origin, text.begin.line);
   RowFields fields{.line = text.begin.line};
-  HPO_ASSIGN_OR_RETURN(fields.text, row.Text("text"));
-  HPO_ASSIGN_OR_RETURN(fields.pair, row.Text("pair"));
+  HPO_ASSIGN_OR_RETURN(fields.text, row.Text());
+  HPO_ASSIGN_OR_RETURN(fields.pair, row.Pair());
   if (targets.kind == RowTargets::Kind::kLabels) {
     HPO_ASSIGN_OR_RETURN(fields.label, row.Label("label"));
     HPO_ASSIGN_OR_RETURN(fields.labels, row.Labels("labels"));
   }
   const bool labelled = fields.label.has_value() || fields.labels.has_value();
-  if (!fields.text.has_value() || (targets.kind == RowTargets::Kind::kLabels && !labelled)) {
-    fields.found = FieldNames(object);
-  }
+  if (targets.kind == RowTargets::Kind::kLabels && !labelled) fields.found = FieldNames(object);
   for (const std::string& name : targets.numbers) {
     HPO_ASSIGN_OR_RETURN(const double number, row.Number(name));
     fields.numbers.push_back(number);
@@ -124,7 +130,7 @@ absl::StatusOr<DataFile> ParseJsonLines(absl::string_view content, const std::st
     HPO_RETURN_IF_ERROR(AddRow(row, targets, origin, replaced, builder));
   }
   if (replaced.count > 0) builder.Warn(replaced.Warning());
-  return builder.Finish();
+  return builder.Finish(content.empty() ? "no bytes" : "no text but empty lines");
 }
 
 }  // namespace hpo

@@ -10,11 +10,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "common/base/json_reader.h"
+#include "common/base/limits.h"
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "nlohmann/json.hpp"
 #include "worker/text/data/data_file_builder.h"
+#include "worker/text/data/field_names.h"
+#include "worker/text/data/readers.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {
@@ -107,15 +111,66 @@ std::optional<std::string> RepairEscapes(const JsonRowText& row, const std::stri
   return repaired;
 }
 
+bool IsComment(string_view row) {
+  return absl::StartsWith(row, "#") || absl::StartsWith(row, "//") || absl::StartsWith(row, "/*");
+}
+
+// The cause where a row begins with something else than JSON; empty: it begins as JSON does.
+std::string CauseOfBeginning(const JsonRowText& row, const std::string& origin) {
+  if (IsComment(row.text)) return "a comment, which JSON does not have; remove it";
+  const bool begins = absl::StartsWith(row.text, "{") || absl::StartsWith(row.text, "[");
+  if (begins) return "";
+  const string_view line = row.text.substr(0, row.text.find('\n'));
+  const bool header = line.find_first_of(",;\t|") != string_view::npos &&
+                      line.find_first_of("{}[]()<>") == string_view::npos;
+  if (row.begin.line == 1 && header) {
+    const bool is_csv = DataFormatOf(origin).value_or(DataFormat::kJson) == DataFormat::kCsv;
+    return absl::StrCat(Quoted(line), ", which looks like the header row of CSV; ",
+                        is_csv ? "this task takes JSON: write the rows as JSON lines"
+                               : "rename the file so that it ends in .csv");
+  }
+  if (absl::StartsWith(row.text, "\"") || absl::StartsWith(row.text, ",")) return "";
+  return absl::StrCat(Quoted(line), "; write each row as {\"text\": ..., \"label\": ...}");
+}
+
+// The cause inside an object, by the character where JSON breaks and what stands before it.
+std::string CauseInside(string_view at, string_view before) {
+  const char last = before.empty() ? '\0' : before.back();
+  const string_view character = at.substr(0, CharacterSize(at));
+  if (absl::StartsWith(at, "\u201c") || absl::StartsWith(at, "\u201d")) {
+    return absl::StrCat("a typographic quote, ", character, "; JSON has straight ones, \"");
+  }
+  if (IsComment(at)) return "a comment, which JSON does not have; remove it";
+  if (last == '\\') {
+    return absl::StrCat("the escape \\", character,
+                        ", which JSON does not have; write a backslash as two");
+  }
+  if (absl::ascii_isalpha(at[0]) && (last == '{' || last == ',')) {
+    return "a name without quotes; JSON has names in double quotes";
+  }
+  if (at[0] == '"' && last != '{' && last != ',' && last != ':' && last != '[') {
+    return "a quote where ',' or ':' is missing; in a text, write a quote as \\\"";
+  }
+  if (absl::ascii_isalpha(at[0]) && last == '"') {
+    return "text after a closing quote; in a text, write a quote as \\\"";
+  }
+  if (at[0] == ',' && last == '}') {
+    return "a comma after the object; remove it: each line is one object";
+  }
+  return absl::StrCat("an unexpected '", character, "'");
+}
+
 // What is wrong at `byte` of a text that is not JSON, and what to do.
-std::string CauseOf(string_view text, size_t byte) {
-  const string_view at = text.substr(byte);
-  const string_view before = absl::StripTrailingAsciiWhitespace(text.substr(0, byte));
+std::string CauseOf(const JsonRowText& row, size_t byte, const std::string& origin) {
+  if (std::string cause = CauseOfBeginning(row, origin); !cause.empty()) return cause;
+  const string_view at = row.text.substr(byte);
+  const string_view before = absl::StripTrailingAsciiWhitespace(row.text.substr(0, byte));
   if (at.empty()) return "the text ends inside the object; write the whole object in one line";
   const auto c = static_cast<unsigned char>(at[0]);
   if (c < 0x20) return "a control character inside a string; write it as an escape such as \\n";
   if (c == '\'') return "a single quote; JSON has double quotes, as json.dumps writes them";
-  for (const char* const word : {"NaN", "nan", "Infinity", "-Infinity", "None", "True", "False"}) {
+  for (const char* const word : {"NaN", "nan", "Infinity", "-Infinity", "inf", "-inf", "undefined",
+                                 "None", "True", "False"}) {
     if (!absl::StartsWith(at, word)) continue;
     return absl::StrCat(word, ", which JSON does not have; write null, true or false");
   }
@@ -125,27 +180,44 @@ std::string CauseOf(string_view text, size_t byte) {
   if (c == '{' && absl::EndsWith(before, "}")) {
     return "a second object in the row; write each into a line of its own";
   }
-  const string_view character = at.substr(0, CharacterSize(at));
-  return absl::StrCat("an unexpected '", character, "'");
+  return CauseInside(at, before);
+}
+
+// Where the string begins that the quote at `at` ends; `at` itself where it begins one.
+size_t BeginOfString(string_view text, size_t at) {
+  size_t begin = at;
+  bool in_string = false;
+  for (size_t i = 0; i < at; ++i) {
+    if (in_string && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      in_string = !in_string;
+      if (in_string) begin = i;
+    }
+  }
+  return in_string ? begin : at;
 }
 
 // Where nlohmann/json stopped, as the first byte that does not belong: it counts those it has read,
-// and reads a word that it does not know, such as NaN, up to its first wrong letter.
+// reads a string to its end, and a word that it does not know, such as NaN, up to its first wrong
+// letter.
 size_t BreakOf(string_view text, size_t bytes_read) {
   size_t at = std::min(bytes_read == 0 ? 0 : bytes_read - 1, text.size());
   if (at >= text.size()) return text.size();
   at = CharacterBegin(text, at);
+  if (text[at] == '"') return BeginOfString(text, at);
   while (at > 0 && absl::ascii_isalpha(text[at]) && absl::ascii_isalpha(text[at - 1])) --at;
+  if (at > 0 && text[at - 1] == '-' && absl::ascii_isalpha(text[at])) --at;
   return at;
 }
 
 absl::Status BrokenJson(const JsonRowText& row, size_t bytes_read, const std::string& origin) {
-  const size_t at = BreakOf(row.text, bytes_read);
+  const size_t at = CauseOfBeginning(row, origin).empty() ? BreakOf(row.text, bytes_read) : 0;
   size_t shown = at - std::min(at, kShownBefore);
   if (shown < row.text.size()) shown = CharacterBegin(row.text, shown);
   const string_view before = row.text.substr(shown, at - shown);
   std::string message =
-      absl::StrCat("expected a JSON object, got broken JSON: ", CauseOf(row.text, at));
+      absl::StrCat("expected a JSON object, got broken JSON: ", CauseOf(row, at, origin));
   if (!before.empty()) absl::StrAppend(&message, " (after: ", before, ")");
   return DataError(origin, PlaceOf(row.text, at, row.begin), message);
 }
@@ -155,7 +227,7 @@ absl::Status BrokenJson(const JsonRowText& row, size_t bytes_read, const std::st
 JsonRowSplitter::JsonRowSplitter(string_view content, const std::string& origin)
     : rest_(content), origin_(origin) {
   TakeSpace();
-  const string_view line = absl::StripAsciiWhitespace(rest_.substr(0, rest_.find('\n')));
+  const string_view line = absl::StripAsciiWhitespace(rest_.substr(0, rest_.find_first_of("\r\n")));
   if (absl::StartsWith(rest_, "[")) {
     form_ = Form::kArray;
     Take(1);
@@ -170,11 +242,16 @@ void JsonRowSplitter::Take(size_t size) {
 }
 
 void JsonRowSplitter::TakeSpace() {
-  size_t size = 0;
-  while (size < rest_.size() && absl::ascii_isspace(static_cast<unsigned char>(rest_[size]))) {
-    ++size;
+  // A byte order mark where files were put together; the separator of JSON text sequences.
+  constexpr string_view kOtherSpaces[] = {"\uFEFF", "\x1E"};
+  string_view after = rest_;
+  size_t size = after.size() + 1;
+  while (after.size() < size) {
+    size = after.size();
+    after = absl::StripLeadingAsciiWhitespace(after);
+    for (const string_view space : kOtherSpaces) absl::ConsumePrefix(&after, space);
   }
-  Take(size);
+  Take(rest_.size() - after.size());
 }
 
 absl::Status JsonRowSplitter::Unexpected(string_view expected) const {
@@ -194,7 +271,7 @@ absl::StatusOr<bool> JsonRowSplitter::NextLine(JsonRowText& row) {
   TakeSpace();
   if (rest_.empty()) return false;
   row.begin = place_;
-  row.text = rest_.substr(0, rest_.find('\n'));
+  row.text = rest_.substr(0, rest_.find_first_of("\r\n"));
   Take(row.text.size());
   row.text = absl::StripTrailingAsciiWhitespace(row.text);
   return true;
@@ -213,7 +290,9 @@ absl::Status JsonRowSplitter::ReadComma() {
 
 absl::Status JsonRowSplitter::CheckEnd() const {
   if (rest_.empty()) return absl::OkStatus();
-  return Unexpected("the end of the file after the array of rows");
+  return Unexpected(
+      "the end of the file after the array of rows (write one array, or one object a "
+      "line)");
 }
 
 absl::StatusOr<bool> JsonRowSplitter::NextValue(JsonRowText& row) {
@@ -280,7 +359,10 @@ const nlohmann::json* FindField(const nlohmann::json& object, string_view name) 
   auto found = object.find(std::string(name));
   if (found == object.end()) {
     found = object.begin();
-    while (found != object.end() && !absl::EqualsIgnoreCase(found.key(), name)) ++found;
+    while (found != object.end() &&
+           !absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(found.key()), name)) {
+      ++found;
+    }
   }
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
@@ -288,9 +370,38 @@ const nlohmann::json* FindField(const nlohmann::json& object, string_view name) 
 std::string FieldNames(const nlohmann::json& object) {
   std::vector<std::string> names;
   for (const auto& [name, value] : object.items()) {
-    names.push_back(absl::StrCat("'", name, value.is_null() ? "' (null)" : "'"));
+    names.push_back(absl::StrCat(Quoted(name), value.is_null() ? " (null)" : ""));
   }
-  return names.empty() ? "no fields" : absl::StrJoin(names, ", ");
+  return names.empty() ? "no fields" : FirstNames(names);
+}
+
+absl::StatusOr<std::string> RowText(const nlohmann::json& object) {
+  for (const string_view name : kTextNames) {
+    const nlohmann::json* const found = FindField(object, name);
+    if (found == nullptr) continue;
+    if (found->is_string()) return found->get<std::string>();
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": expected a string, got ", DescribeJson(*found),
+        found->is_structured()
+            ? "; write one object for each row: pandas' to_json(NEW, orient='records', lines=True)"
+            : "; write the text in quotes"));
+  }
+  for (const auto& [name, value] : object.items()) {
+    for (const string_view known : kTextNames) {
+      if (!value.is_null() || !absl::EqualsIgnoreCase(name, known)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(known, ": expected a string, got null; give the row a text, or remove it"));
+    }
+  }
+  for (const auto& [name, value] : object.items()) {
+    if (!value.is_array() || value.empty() || !value.front().is_object()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a field ", kTextNamesShown, ", got ", FieldNames(object), "; write the rows in ",
+        Quoted(name), " alone into the file, and name the field of the text 'text'"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("expected a field ", kTextNamesShown, ", got ",
+                                                 FieldNames(object),
+                                                 "; name the field of the text 'text'"));
 }
 
 }  // namespace hpo

@@ -23,7 +23,8 @@ class JsonRowSplitter {
  public:
   JsonRowSplitter(absl::string_view content, const std::string& origin);
 
-  // Reads the next row into `row`; false at the end. Empty lines are skipped.
+  // Reads the next row into `row`; false at the end. Empty lines are skipped, and byte order marks
+  // between rows.
   //   InvalidArgument  an array without commas between its rows, without its end, or with something
   //                    after it; an object over several lines that does not end; a row above
   //                    kMaxRecordBytes (readers.h). Names line and column.
@@ -60,7 +61,11 @@ absl::StatusOr<nlohmann::json> ParseJsonRow(const JsonRowText& row, const std::s
 // the value null.
 const nlohmann::json* FindField(const nlohmann::json& object, absl::string_view name);
 
-// "'sentence', 'label'": the names of an object's members, or "no fields".
+// "'sentence', 'label'": the names of an object's members, those of null marked, or "no fields".
 std::string FieldNames(const nlohmann::json& object);
+
+// The text of a row (field_names.h).
+//   InvalidArgument  there is none, or it is no string: says what came. Names no place.
+absl::StatusOr<std::string> RowText(const nlohmann::json& object);
 
 }  // namespace hpo

@@ -1,6 +1,7 @@
-// Reads data files as users keep them: JSON or CSV with the fields text, pair (optional) and what a
-// task learns: label or labels, or fields of numbers, or nothing. Names of fields are taken in any
-// case. The extension decides: .jsonl, .ndjson, .json, or .csv, .tsv.
+// Reads data files as users keep them: JSON or CSV with the fields text (or sentence, or review;
+// field_names.h), pair (optional) and what a task learns: label or labels, or fields of numbers, or
+// nothing. Names of fields are taken in any case. The extension decides: .jsonl, .ndjson, .json, or
+// .csv, .tsv.
 //
 // JSON: one object per line, one array of objects, or objects over several lines; empty lines are
 // skipped. `label` is a string, an integer, true or false; `labels` is an array of them, possibly
@@ -21,7 +22,7 @@
 
 namespace hpo {
 
-// What rows say besides their text.
+// What rows say in addition to their text.
 struct RowTargets {
   enum class Kind { kLabels, kNumbers, kNothing };
   Kind kind = Kind::kLabels;

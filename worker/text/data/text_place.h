@@ -15,11 +15,12 @@ struct TextPlace {
   int64_t column = 1;  // in characters, from 1
 };
 
-// The place of the byte at `byte` where `text` begins at `begin`. `text`: UTF-8, or bytes that are
-// meant to be; byte <= text.size().
+// The place of the byte at `byte` where `text` begins at `begin`. Lines end with LF, CRLF or CR.
+// `text`: UTF-8, or bytes that are meant to be; byte <= text.size().
 TextPlace PlaceOf(absl::string_view text, size_t byte, TextPlace begin = {});
 
-// InvalidArgument with "origin:line: message", or "origin:line:column: message".
+// InvalidArgument with "origin:line: message", or "origin:line:column: message", a long message
+// shortened in its middle.
 absl::Status DataError(absl::string_view origin, int64_t line, absl::string_view message);
 absl::Status DataError(absl::string_view origin, TextPlace place, absl::string_view message);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "common/base/utf8.h"
 #include "worker/text/tokenizers/parts/character_class.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "common/base/json_reader.h"
+#include "common/base/utf8.h"
 #include "nlohmann/json.hpp"
 #include "worker/text/tokenizers/parts/byte_alphabet.h"
 #include "worker/text/tokenizers/parts/utf8.h"

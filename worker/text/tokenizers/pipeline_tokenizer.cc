@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "worker/text/tokenizers/parts/truncation.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 

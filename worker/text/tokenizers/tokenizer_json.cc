@@ -72,7 +72,7 @@ int32_t PadIdOf(const nlohmann::json& json, const TokenizerConfig& config, const
   return known ? id.get<int32_t>() : 0;
 }
 
-// BertNormalizer and BertPreTokenizer beside each other cut text in one pass.
+// BertNormalizer and BertPreTokenizer together cut text in one pass.
 void JoinBertSteps(const PreTokenizer& pre_tokenizer, TokenizerParts& parts) {
   const bool looks_into_text =
       std::any_of(parts.added_tokens.begin(), parts.added_tokens.end(),

@@ -1,4 +1,4 @@
-// What a checkpoint holds beside its tensors: the file state.json. Pure; free of torch.
+// What a checkpoint holds in addition to its tensors: the file state.json. Pure; free of torch.
 #pragma once
 
 #include <cstdint>

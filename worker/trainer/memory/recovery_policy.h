@@ -27,7 +27,7 @@ namespace hpo {
 enum class RecoveryAction {
   kShrink,           // a smaller plan, then again
   kRedo,             // the same again, now that caches are empty
-  kRenewWorkspaces,  // the same again, with libraries' workspaces made anew
+  kRenewWorkspaces,  // the same again, with new workspaces of the libraries
   kEnd,              // the attempt is over
 };
 

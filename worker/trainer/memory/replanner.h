@@ -1,4 +1,4 @@
-// Chooses the micro-batch anew from what a trial has shown to need, by replays. Free of torch.
+// Chooses another micro-batch from what a trial has shown to need, by replays. Free of torch.
 //
 // The estimate is corrected by one constant: by how much what was seen exceeds what was predicted,
 // the most of all observations. An error that grows with the micro-batch is so bounded from above

@@ -11,7 +11,7 @@ namespace hpo {
 class ThrashGuard {
  public:
   // `retries`: MemoryUse::alloc_retries after a step. True where it has risen in kSteps consecutive
-  // steps; then the count starts anew.
+  // steps; then the count restarts.
   bool AfterStep(int64_t retries) {
     rising_steps_ = retries > last_ ? rising_steps_ + 1 : 0;
     last_ = retries;

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/base/limits.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "worker/trainer/models/files/safetensors_writer.h"
@@ -78,15 +79,24 @@ FoundTensor FindParameter(std::span<const SafetensorsFile> files, const std::str
   return {};
 }
 
-std::string ShapeText(at::IntArrayRef sizes) { return FormatShape({sizes.data(), sizes.size()}); }
-
-bool HoldsFloats(const TensorView& view) {
-  return view.type != TensorType::kInt64 && view.type != TensorType::kUint8;
+// " (the first one that is there: 'x')".
+std::string FirstTensorOf(const SafetensorsFile& file) {
+  if (file.tensors().empty()) return " (the file has no tensors)";
+  return absl::StrCat(" (the first one that is there: ", Quoted(file.tensors().begin()->first),
+                      ")");
 }
+
+std::string ShapeText(at::IntArrayRef sizes) { return FormatShape({sizes.data(), sizes.size()}); }
 
 absl::Status CheckView(at::IntArrayRef sizes, const FoundTensor& found) {
   const TensorView& view = *found.view;
-  if (HoldsFloats(view) && sizes == at::IntArrayRef(view.shape)) return absl::OkStatus();
+  if (IsFloat(view.type) && sizes == at::IntArrayRef(view.shape)) return absl::OkStatus();
+  if (!IsFloat(view.type)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        found.file->origin(), ": tensor '", found.name, "': expected numbers of F32, F16, BF16 or ",
+        "F64, found ", Name(view.type),
+        ", as quantized models have; take the weights of the model ", "that is not quantized"));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       found.file->origin(), ": tensor '", found.name, "': expected floats of shape ",
       ShapeText(sizes), " by config.json, found ", Name(view.type), " ", FormatShape(view.shape),
@@ -95,7 +105,7 @@ absl::Status CheckView(at::IntArrayRef sizes, const FoundTensor& found) {
 
 // A head of another number of labels, or of another task.
 bool IsOtherHead(const std::string& parameter, at::IntArrayRef sizes, const FoundTensor& found) {
-  return found.view != nullptr && IsHead(parameter) && HoldsFloats(*found.view) &&
+  return found.view != nullptr && IsHead(parameter) && IsFloat(found.view->type) &&
          sizes != at::IntArrayRef(found.view->shape);
 }
 
@@ -231,10 +241,10 @@ absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
     } else if (MayBeMissing(name)) {
       report.missing.push_back(name);
     } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat(files.front().origin(), files.size() > 1 ? " and other shards" : "",
-                       ": tensor '", name, "' of shape ", ShapeText(sizes),
-                       " is missing; correct config.json, or take the weights that belong to it"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          files.front().origin(), files.size() > 1 ? " and other shards" : "", ": tensor '", name,
+          "' of shape ", ShapeText(sizes), " is missing", FirstTensorOf(files.front()),
+          "; correct config.json, or take the weights that belong to it"));
     }
     return absl::OkStatus();
   };

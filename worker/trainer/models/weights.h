@@ -31,11 +31,11 @@ std::vector<std::string> ParameterNames(const torch::nn::Module& model);
 void InitializeParameters(torch::nn::Module& model, std::span<const std::string> names,
                           double range, int64_t pad_token_id, uint64_t seed);
 
-// Copies `files` into the model; float16 and bfloat16 become float32.
+// Copies `files` into the model; float16, bfloat16 and float64 become float32.
 // Files of a bare model may leave out its name in front ("bert."); "gamma" and "beta" are taken for
 // LayerNorm's weight and bias. What the files may lack, or may have in another shape: the
 // classification head and the span head; they may also lack the pooler. Such parameters keep their
-// values. What they may have besides: other heads (of pre-training, or of another task) and
+// values. What they may have in addition: other heads (of pre-training, or of another task) and
 // buffers.
 //   InvalidArgument  another parameter missing, a tensor that is neither the model's nor ignorable,
 //                    or a shape or type that differs; names file, tensor, expected and found
@@ -43,7 +43,7 @@ absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
                                           std::span<const SafetensorsFile> files);
 
 // Writes every parameter as float32 under its name; adapters are merged into the layers that they
-// are beside. See WriteSafetensors for the codes.
+// are in the same folder. See WriteSafetensors for the codes.
 absl::Status SaveParameters(torch::nn::Module& model, const std::string& path);
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
 // What a trial trains: a model under the head of its task, the loss of a batch and the metrics of
-// the validation data. Each task is a file of its own beside this one; run_trial and the training
+// the validation data. Each task is a file of its own in this folder; run_trial and the training
 // loop know none of them.
 #pragma once
 

@@ -11,6 +11,7 @@
 #include "common/models/model_config.h"
 #include "worker/text/data/dataset.h"
 #include "worker/text/data/text_place.h"
+#include "worker/text/tokenizers/make_tokenizer.h"
 
 namespace hpo {
 namespace {

@@ -40,7 +40,7 @@ def _seed_of(given: Any) -> int:
 
 class HpoSampler(optuna.samplers.BaseSampler):
     """An optuna.samplers.BaseSampler that proposes by hpo's samplers (docs/sampler.md). Optuna's storage keeps
-    the trials and is all that a proposal depends on, beside the seed: studies can be resumed, run by several
+    the trials and is all that a proposal depends on, apart from the seed: studies can be resumed, run by several
     processes and threads, and have trials that other samplers proposed. Trials that run count as in flight."""
 
     @checked
@@ -98,18 +98,34 @@ class HpoSampler(optuna.samplers.BaseSampler):
             proposed: "dict[str, Any]" = {}
             for space in filter(None, spaces):
                 proposed.update(self._proposed(study, trial, space, {}))
-            for key, text in attributes_of(proposed, search_space).items():
-                study._storage.set_trial_system_attr(trial._trial_id, key, text)
+            self._note(study, trial, proposed, search_space)
         return proposed
+
+    def _note(self, study: Any, trial: Any, proposed: "Mapping[str, Any]", space: "Mapping[str, Any]") -> None:
+        for key, text in attributes_of(proposed, space).items():
+            study._storage.set_trial_system_attr(trial._trial_id, key, text)
 
     def sample_independent(self, study: Any, trial: Any, param_name: str, param_distribution: Any) -> Any:
         axis = Axis(param_name, param_distribution)
         if not param_distribution.single():
             alone = {"type": _ALONE} if self._options.get("type", "auto") in ("auto", "gp", "cma-es") else {}
-            proposed = self._proposed(study, trial, {param_name: param_distribution}, alone)
+            with self._models.lock:
+                first = self._first_space(study, trial)
+                space = {**(first or {}), param_name: param_distribution}
+                proposed = self._proposed(study, trial, space, alone)
+                if proposed and first is not None:
+                    self._note(study, trial, {**trial.params, **proposed}, {**trial.distributions, **space})
             if proposed:
                 return proposed[param_name]
         return axis.drawn(f"{self._seed} {trial.number} {param_name}")
+
+    def _first_space(self, study: Any, trial: Any) -> "dict[str, Any] | None":
+        """Before a trial has ended no space is known: then what this one has so far, so that of several that run
+        none repeats another one."""
+        states = optuna.trial.TrialState
+        if study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED)):
+            return None
+        return {name: distribution for name, distribution in trial.distributions.items() if not distribution.single()}
 
     def _proposed(self, study: Any, trial: Any, space: "Mapping[str, Any]",
                   alone: "Mapping[str, Any]") -> "dict[str, Any]":

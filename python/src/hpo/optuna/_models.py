@@ -1,5 +1,6 @@
 """What hpo-sampler knows of an Optuna study: a model for each search space, told what is new before it is asked."""
 
+import dataclasses
 import threading
 import warnings
 from typing import Any, Mapping, Sequence
@@ -12,6 +13,24 @@ from ._trials import Axes, fixed_of, told
 _KEPT = 32  # models at most: those that were not used for longest are closed
 
 
+@dataclasses.dataclass
+class _Trials:
+    """Of a study, as the model of one search space is told them."""
+    own: Any  # which a configuration is for
+    others: "Mapping[int, Any]"  # by number
+    axes: Axes
+    signs: "Sequence[float]"  # -1 of what is maximized
+    constraints: "Sequence[str]"
+
+    def line_of(self, trial: Any) -> "dict[str, Any] | None":
+        return told(trial, self.axes, self.signs, self.constraints)
+
+    def have_more(self, known: "Mapping[int, Any]") -> bool:
+        """Whether there are parameters beside those of the space, leaving out trials that are known."""
+        return self.axes.miss_some_of(self.own) or any(
+            self.axes.miss_some_of(trial) for number, trial in self.others.items() if number not in known)
+
+
 class _Model:
     """Of hpo-sampler, and which trials it has."""
 
@@ -20,10 +39,12 @@ class _Model:
         self.name = name
         self.ended: "dict[int, Any]" = {}  # by number, what tells the trial from others of that number
         self.running: "dict[int, dict[str, Any]]" = {}  # by number, as they were told
+        self.is_part = False  # of what trials have: there are parameters beside those of its space
         self.is_open = False
 
-    def news(self, trials: "Mapping[int, Any]", line_of: Any) -> "list[dict[str, Any]] | None":
+    def news(self, of: _Trials) -> "list[dict[str, Any]] | None":
         """The lines that make it know these trials; None where it knows what is not so."""
+        trials = of.others
         if any(number not in trials or _identity(trials[number]) != known for number, known in self.ended.items()):
             return None
         if not self.running.keys() <= trials.keys():
@@ -32,7 +53,7 @@ class _Model:
         for number, trial in trials.items():
             if number in self.ended:
                 continue
-            line = line_of(trial)
+            line = of.line_of(trial)
             if line is None and number in self.running:
                 return None
             if line is not None and line != self.running.get(number):
@@ -86,34 +107,34 @@ class Models:
         text = study_file("optuna", axes.domains, objectives, budget=self._budget, memory={"policy": "off"},
                           sampler={**self._options, **options, "seed": seed},
                           constraints=[{"metric": f"c{index}", "at_most": 0} for index in range(len(constraints))])
-        by_number = {trial.number: trial for trial in trials}
+        seen = _Trials(own, {trial.number: trial for trial in trials}, axes, signs, constraints)
         fixed = {**fixed_of(own), **own.params}
         ours = {name: axes.by_name[name].ours(value) for name, value in fixed.items() if name in axes.by_name}
         request: "dict[str, Any]" = {"number": own.number, "fixed": {
             axes.by_name[name].name: value for name, value in ours.items() if value is not None}}
         key = (text, axes.names, tuple(signs), tuple(constraints))
 
-        def line_of(trial: Any) -> "dict[str, Any] | None":
-            return told(trial, axes, signs, constraints)
-
         with self.lock:
             try:
-                answer = self._asked(key, request, by_number, line_of)
+                answer = self._asked(key, request, seen)
             except HpoError:  # The process has ended: once more by a new one.
                 self._forget()
-                answer = self._asked(key, request, by_number, line_of)
+                answer = self._asked(key, request, seen)
             if "error" in answer:
-                self._warn(axes, str(answer["error"]))
+                self._warn(axes, f"drawn at random, as hpo-sampler has no proposal: {answer['error']}")
                 return {}
+            ended = any(trial.state.is_finished() for trial in trials)  # else nobody knows the whole space
+            if "all_tried" in answer and ended and not request["fixed"]:
+                self._warn(axes, "every configuration has been tried, and each is proposed again from now on")
         return axes.theirs(answer["params"])
 
-    def _asked(self, key: "tuple[Any, ...]", request: "dict[str, Any]", trials: "Mapping[int, Any]",
-               line_of: Any) -> "dict[str, Any]":
+    def _asked(self, key: "tuple[Any, ...]", request: "dict[str, Any]", trials: _Trials) -> "dict[str, Any]":
         if self._proposer is None or not self._proposer.is_usable():
             self._forget()
             self._proposer = Proposer()
-        model, lines = self._model_of(key, trials, line_of)
-        request.update({"model": model.name, "trials": lines, "close": self._closed})
+        model, lines = self._model_of(key, trials)
+        model.is_part = model.is_part or trials.have_more(model.ended)
+        request.update({"model": model.name, "trials": lines, "part": model.is_part, "close": self._closed})
         if not model.is_open:
             request["study"] = key[0]
         answer = self._proposer.ask(request)
@@ -122,15 +143,14 @@ class Models:
             self._models.remove(model)
             return answer
         model.is_open = True
-        model.learn(trials, lines)
+        model.learn(trials.others, lines)
         return answer
 
-    def _model_of(self, key: "tuple[Any, ...]", trials: "Mapping[int, Any]",
-                  line_of: Any) -> "tuple[_Model, list[dict[str, Any]]]":
+    def _model_of(self, key: "tuple[Any, ...]", trials: _Trials) -> "tuple[_Model, list[dict[str, Any]]]":
         """The model of the space that knows most of these trials and nothing else, and what is news to it."""
         of_space = [model for model in self._models if model.key == key]
         for model in sorted(of_space, key=lambda one: -len(one.ended)):
-            lines = model.news(trials, line_of)
+            lines = model.news(trials)
             if lines is not None:
                 self._models.remove(model)
                 self._models.append(model)
@@ -140,10 +160,9 @@ class Models:
         self._models.append(model)
         if len(self._models) > _KEPT:
             self._closed.append(self._models.pop(0).name)
-        return model, [line for line in map(line_of, trials.values()) if line is not None]
+        return model, [line for line in map(trials.line_of, trials.others.values()) if line is not None]
 
-    def _warn(self, axes: Axes, why: str) -> None:
-        if why not in self._warned:
-            self._warned.add(why)
-            warnings.warn(f"HpoSampler: {', '.join(axes.names)}: drawn at random, as hpo-sampler has no proposal: {why}",
-                          UserWarning, stacklevel=6)
+    def _warn(self, axes: Axes, what: str) -> None:
+        if what not in self._warned:
+            self._warned.add(what)
+            warnings.warn(f"HpoSampler: {', '.join(axes.names)}: {what}", UserWarning, stacklevel=6)

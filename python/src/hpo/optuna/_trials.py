@@ -124,6 +124,11 @@ class Axes:
                 found[axis.name] = value
         return found
 
+    def miss_some_of(self, trial: Any) -> bool:
+        """Whether the trial has other parameters, of more than one value."""
+        return not trial.params.keys() <= self.by_name.keys() and any(
+            name not in self.by_name and not trial.distributions[name].single() for name in trial.params)
+
     def theirs(self, params: "Mapping[str, Any]") -> "dict[str, Any]":
         return {self._by_axis[key]: self.by_name[self._by_axis[key]].theirs(value) for key, value in params.items()}
 

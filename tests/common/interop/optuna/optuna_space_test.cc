@@ -99,6 +99,35 @@ TEST_F(OptunaSpaceTest, EveryKindOfDistributionIsADomain) {
             Domain(CategoricalDomain{{Null(), int64_t{5}, 0.5, true, std::string("null")}}));
 }
 
+TEST_F(OptunaSpaceTest, AChoiceThatIsNoScalarIsItsText) {
+  AddTrial(0);
+  AddChoice(0, "layers", 1, R"([64, 32], {"of": [1.5, NaN]}, NaN, -Infinity, "x")");
+  EXPECT_EQ(
+      DomainOf("layers"),
+      Domain(CategoricalDomain{{std::string("[64,32]"), std::string(R"({"of":[1.5,NaN]})"),
+                                std::string("NaN"), std::string("-Infinity"), std::string("x")}}));
+}
+
+TEST_F(OptunaSpaceTest, WhatCannotBeAParameterIsNamedWithWhatToDo) {
+  AddTrial(0);
+  AddTrial(3);
+  AddParam(3, "seed", 9e18, "IntDistribution",
+           R"("low":0,"high":18446744073709551616,"log":false,"step":1)");
+  EXPECT_THAT(std::string(Made().status().message()),
+              HasSubstr("study.db: study theirs: trial 3: parameter seed: expected whole numbers "
+                        "within -2^53 and 2^53, got [0, 1.8446744073709552e+19]"));
+  EXPECT_THAT(std::string(Made().status().message()),
+              HasSubstr("; to import the study, leave the parameter out in a copy of the file: "
+                        "sqlite3 COPY \"DELETE FROM trial_params WHERE param_name = 'seed'\""));
+  Run("UPDATE trial_params SET param_name = 'größe'");
+  EXPECT_THAT(std::string(Made().status().message()),
+              HasSubstr("trial 3: parameter größe: expected a name of letters, digits, '.', '_' "
+                        "and '-'"));
+  EXPECT_THAT(std::string(Made().status().message()),
+              HasSubstr("rename the parameter in a copy of the file: sqlite3 COPY \"UPDATE "
+                        "trial_params SET param_name = 'NEW' WHERE param_name = 'größe'\""));
+}
+
 TEST_F(OptunaSpaceTest, RangesThatChangedAreJoined) {
   AddTrial(0);
   AddFloat(0, "x", 0.5, "0.0", "1.0");

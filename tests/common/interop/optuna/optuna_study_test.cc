@@ -177,6 +177,26 @@ TEST_F(OptunaStudyTest, NumbersThatAreNotFiniteHaveAType) {
   EXPECT_EQ(read->trials[0].measurements[0].metrics.at("macro_f1"), kInfinity);
 }
 
+TEST_F(OptunaStudyTest, AChoiceThatIsNoScalarIsItsText) {
+  WriteOfOptuna(TrialState::kCompleted, Completed{.metrics = {{"macro_f1", 0.75}}});
+  Change(
+      "UPDATE trial_params SET param_value = 0, distribution_json = '{\"name\": "
+      "\"CategoricalDistribution\", \"attributes\": {\"choices\": [[64, 32], \"b\"]}}' "
+      "WHERE param_name = 'model'");
+  const absl::StatusOr<OptunaStudy> read = Read();
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->trials.front().params.at("model"), ParamValue(std::string("[64,32]")));
+  EXPECT_EQ(read->as_text, std::set<std::string>{"model"});
+}
+
+TEST_F(OptunaStudyTest, AWholeNumberThatADoubleDoesNotHoldIsRefused) {
+  WriteOfOptuna(TrialState::kCompleted, Completed{.metrics = {{"macro_f1", 0.75}}});
+  Change("UPDATE trial_params SET param_value = 9007199254740994.0 WHERE param_name = 'size'");
+  EXPECT_THAT(std::string(Read().status().message()),
+              HasSubstr("optuna:criteria#0: parameter size: expected a whole number within -2^53 "
+                        "and 2^53, got 9007199254740994"));
+}
+
 TEST_F(OptunaStudyTest, WhatFailedBeforeItHadAllParametersIsLeftOut) {
   Write(Criteria(),
         {Ended(0, TrialState::kFailed, Failed{}), Ended(1, TrialState::kFailed, Failed{})});

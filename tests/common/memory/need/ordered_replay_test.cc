@@ -26,7 +26,7 @@ Bytes ReservedOverAll(const RandomTrial& trial, const TrialPasses& passes) {
   return player.stats().reserved_peak;
 }
 
-// Three epochs, rows shuffled anew before each.
+// Three epochs, rows shuffled before each.
 TrialPasses ThreeEpochs(const VaryingTrial& varying, uint64_t seed) {
   TrialPasses passes = ShuffledPasses(varying, seed);
   for (const uint64_t epoch : {1, 2}) {

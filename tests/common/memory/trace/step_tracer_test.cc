@@ -117,7 +117,7 @@ TEST(StepTracer, GradientsOfAllUsesMeetBeforeTheyAreAddedToTheParameters) {
   };
   EXPECT_EQ(run(), "+4 +100 +8 +100 +8 -8 -8 -100 -4");
   // The last gradient, that nobody wants, goes before the one that it came from, which is the -8
-  // after it. The first use's gradient waits for the second's beside the one that exists.
+  // after it. The first use's gradient waits for the second's together with the one that exists.
   EXPECT_EQ(run(), "+4 +100 +8 +100 +8 -8 -8 -100 -100 -4");
   tracer.ClearGradients();
   EXPECT_EQ(run(), "+4 +100 +8 +100 +8 -8 -8 -100 -4");

@@ -57,7 +57,7 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
   EXPECT_EQ(config->EffectiveBatch(), 36);
 }
 
-// So that a rank of 0 may be a choice beside others.
+// So that a rank of 0 may be a choice among others.
 TEST(TrainingConfigOf, HasNoAdaptersOfRankZero) {
   const auto config = TrainingConfigOf(
       {{"lora.rank", int64_t{0}}, {"lora.alpha", 8.0}, {"lora.targets", std::string("query")}},

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "spdlog/spdlog.h"
 #include "tests/fakes/full_disk.h"
+#include "worker/agent/attempt/runs_folder.h"
 
 namespace hpo {
 namespace {
@@ -188,6 +189,31 @@ TEST_F(KeptModelsTest, WhatAnInterruptedAttemptLeftGoesAtTheNextStart) {
   Kept().Begun(again.string());
   Kept().DiscardInterrupted({again.string()});
   EXPECT_TRUE(HasModel(1)) << "its result waits";
+}
+
+// As a program of the user's own leaves it, beside the log.
+TEST_F(KeptModelsTest, OfAWholeFolderTheLogStays) {
+  for (int number = 0; number < 3; ++number) {
+    const std::string folder = Attempt(number).string();
+    Kept().Settle(
+        "s", folder,
+        Completed{.metrics = {{"score", 0.1 * number}}, .model_path = ModelLeftIn(folder)}, kScore);
+  }
+  for (int number = 0; number < 3; ++number) {
+    EXPECT_EQ(HasModel(number), number == 2) << number;
+    EXPECT_TRUE(HasLog(number)) << number;
+  }
+}
+
+TEST_F(KeptModelsTest, WhatTheWorkerWroteIsNoModel) {
+  const fs::path folder = root_ / "runs/s/7";
+  EXPECT_EQ(ModelLeftIn(folder.string()), "") << "there is no such folder";
+  fs::create_directories(folder);
+  std::ofstream(folder / "trainer.log") << "log";
+  std::ofstream(folder / "hpo_params.yaml") << "{}";
+  EXPECT_EQ(ModelLeftIn(folder.string()), "");
+  std::ofstream(folder / "model.pt") << "weights";
+  EXPECT_EQ(ModelLeftIn(folder.string()), folder.string());
 }
 
 // A trainer may name any path as its model's.

@@ -45,6 +45,18 @@ TEST(ExitOutcome, ExitCodesAreFailureClasses) {
   }
 }
 
+TEST(ExitOutcome, Status127OfATrainerThatMeasuredNothingCannotStart) {
+  EXPECT_TRUE(CannotStart(Exited(127)));
+  EXPECT_FALSE(CannotStart(Exited(1)));
+  EXPECT_FALSE(CannotStart(Signalled(SIGKILL)));
+  TrainerEnd measured = Exited(127);
+  measured.last_measurement = Measured(1, 0.5);
+  EXPECT_FALSE(CannotStart(measured));
+  TrainerEnd told = Exited(127);
+  told.outcome = OutcomeMessage{};
+  EXPECT_FALSE(CannotStart(told));
+}
+
 TEST(ExitOutcome, ExitCodesOfMemoryNameTheKindAndKeepThePlan) {
   const std::pair<int, OomKind> cases[] = {{20, OomKind::kConfiguration}, {21, OomKind::kHost}};
   for (const auto& [code, kind] : cases) {

@@ -190,10 +190,16 @@ TEST_F(GrpcCoordinatorClientTest, EveryCallCarriesItsSessionAndRequestId) {
   EXPECT_EQ(workers_.released_.request_id(), "r3");
 }
 
-TEST_F(GrpcCoordinatorClientTest, StudiesComeByPagesWithoutTheFinished) {
-  EXPECT_THAT(*client_->ListStudyData(),
-              ElementsAre(StudyData{"first", "train.jsonl", "valid.jsonl", "multi-query"},
-                          StudyData{"second", "train.jsonl", "valid.jsonl", "multi-query"}));
+TEST_F(GrpcCoordinatorClientTest, StudiesComeByPagesAndSayWhichHaveEnded) {
+  const absl::StatusOr<std::vector<StudyData>> studies = client_->ListStudyData();
+  std::vector<std::string> running;
+  std::vector<FinishedStudy> ended;
+  for (const StudyData& study : *studies) {
+    EXPECT_EQ(study.train, study.end ? "" : "train.jsonl");
+    study.end ? ended.push_back(*study.end) : running.push_back(study.study);
+  }
+  EXPECT_THAT(running, ElementsAre("first", "second"));
+  EXPECT_THAT(ended, ElementsAre(FinishedStudy{"old", "its budget is used up"}));
 }
 
 TEST_F(GrpcCoordinatorClientTest, AnErrorKeepsItsCodeAndMessage) {

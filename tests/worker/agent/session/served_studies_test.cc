@@ -73,19 +73,59 @@ TEST_F(ServedByAgentTest, DataOfAnotherStudyAreNotLookedFor) {
   EXPECT_EQ(Run().code, ExitCode::kDone) << "else 8: no study's data are here";
 }
 
-TEST_F(ServedByAgentTest, RunsTheCommandOfTheOneStudyThatHasOne) {
-  const auto find = [this](const Names& served) {
-    return FindStudyCommand(coordinator_, served, absl::ZeroDuration(),
-                            Backoff(absl::Milliseconds(1), absl::Milliseconds(1), 1), stop_);
-  };
+TEST_F(ServedByAgentTest, OfAStudyForAProgramNoDataAreLookedFor) {
+  coordinator_.SetStudies(
+      {{.study = "mine", .train = "/nowhere/train.jsonl", .task = "custom", .command = {"run"}}});
+  Add(0);
+  options_.max_trials = 1;
+  EXPECT_EQ(Run().code, ExitCode::kDone) << "else 8: no study's data are here";
+}
+
+class FindCommandTest : public ServedByAgentTest {
+ protected:
+  absl::StatusOr<FoundCommand> Find(const Names& served, absl::Duration timeout = {},
+                                    bool stay = false) {
+    return FindStudyCommand(
+        coordinator_,
+        {.served = served, .server = "fake", .connect_timeout = timeout, .stay = stay},
+        Backoff(absl::Milliseconds(1), absl::Milliseconds(1), 1), stop_);
+  }
+};
+
+TEST_F(FindCommandTest, OfTheOneStudyThatHasOne) {
   coordinator_.SetStudies({{.study = "a"},
                            {.study = "b", .command = {"run it", "{x}"}, .workdir = "/my data"},
                            {.study = "c", .command = {"run"}}});
-  EXPECT_EQ((*find({"b"}))->command, "cd '/my data' && 'run it' {x}");
-  EXPECT_EQ((*find({"a", "c"}))->study, "c");
-  EXPECT_EQ(*find({"a"}), std::nullopt);
-  EXPECT_EQ(*find({"elsewhere"}), std::nullopt);
-  EXPECT_THAT(find({}).status().message(), ::testing::HasSubstr("got b, c; give --study NAME"));
+  EXPECT_EQ(Find({"b"})->command->command, "cd '/my data' && 'run it' {x}");
+  EXPECT_EQ(Find({"a", "c"})->command->study, "c");
+  EXPECT_EQ(*Find({"a"}), FoundCommand());
+  EXPECT_THAT(Find({}).status().message(), ::testing::HasSubstr("got b, c; give --study NAME"));
+}
+
+TEST_F(FindCommandTest, EndsWithItsStudies) {
+  const FinishedStudy end{"b", "its budget is used up"};
+  coordinator_.SetStudies({{.study = "a"}, {.study = "b", .command = {"run"}, .end = end}});
+  EXPECT_THAT(Find({"b"})->ended, ElementsAre(end));
+  EXPECT_EQ(*Find({}), FoundCommand()) << "a still runs";
+}
+
+TEST_F(FindCommandTest, WaitsForAStudy) {
+  for (const bool stay : {false, true}) {
+    coordinator_.SetStudies({});
+    if (stay) coordinator_.SetStudies({{.study = "b", .end = FinishedStudy{"b", "over"}}});
+    std::thread creator([this] { coordinator_.SetStudies({{.study = "b", .command = {"run"}}}); });
+    EXPECT_EQ(Find({"b"}, /*timeout=*/{}, stay)->command->study, "b");
+    creator.join();
+  }
+  stop_.Raise();
+  EXPECT_TRUE(absl::IsCancelled(Find({"elsewhere"}).status()));
+}
+
+TEST_F(FindCommandTest, SaysThatNoServerAnswers) {
+  coordinator_.SetAway(true);
+  const absl::Status status = Find({"b"}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(status.message(), ::testing::HasSubstr("no answer from fake within 0"));
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ TEST(AspectLines, WhatIsMalformedIsNamedWithItsLine) {
       {with(good) + "\n{", "data/file:2:2: expected a JSON object"},
       {"[]", "data/file:1: expected rows, got none"},
       {"[3]", "data/file:1: expected a JSON object, got the integer 3"},
-      {"{\"Quadruplet\":[" + good + "]}", "data/file:1: Text"},
+      {"{\"Quadruplet\":[" + good + "]}", "data/file:1: expected a field 'text'"},
+      {"{\"Text\":7}", "data/file:1: text: expected a string, got the integer 7"},
       {"{\"Text\":\"a\"}", "Quadruplet: expected a list of aspects, got 'Text'"},
       {"{\"Text\":\"a\",\"Quadruplet\":3}", "Quadruplet: expected an array"},
       {with(""), "Quadruplet: expected at least one aspect, got none"},
@@ -65,6 +66,8 @@ TEST(AspectLines, WhatIsMalformedIsNamedWithItsLine) {
 
 TEST(ReadAspectFile, SaysWhatIsMissing) {
   const TemporaryFolder folder;
+  const auto csv = ReadAspectFile(folder.Write("rows.csv", "text,label\na,x\n"));
+  EXPECT_THAT(std::string(csv.status().message()), HasSubstr("write the rows as JSON lines"));
   EXPECT_EQ(ReadAspectFile(folder.path() + "/none.jsonl").status().code(),
             absl::StatusCode::kNotFound);
 }

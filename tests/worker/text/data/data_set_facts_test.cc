@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,6 +14,7 @@ namespace hpo {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::Pair;
 
 TEST(MeasureDataSet, TellsWhatMattersToMemory) {
@@ -46,6 +48,15 @@ TEST(MeasureDataSet, LengthsAreThoseBeforeTruncation) {
   ASSERT_TRUE(facts.ok()) << facts.status();
   EXPECT_EQ(facts->lengths.at(OneLetter().digest()), (LengthHistogram{{5'002, 1}}));
   EXPECT_TRUE(facts->multi_label);
+}
+
+TEST(MeasureDataSet, TextsInThePlaceOfLabelsAreTooMany) {
+  const TemporaryFolder folder;
+  std::string rows = "text,label\n";
+  for (int i = 0; i < 10'001; ++i) absl::StrAppend(&rows, "a,", i, "\n");
+  const auto facts = MeasureDataSet(folder.Write("a.csv", rows), "a.csv", {});
+  EXPECT_THAT(std::string(facts.status().message()),
+              HasSubstr("a.csv:10002: label: expected at most 10000 labels, got 10001"));
 }
 
 TEST(MeasureDataSet, WithoutTokenizersThereAreNoLengths) {

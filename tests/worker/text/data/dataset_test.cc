@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/temporary_folder.h"
@@ -128,6 +129,29 @@ TEST(SortedLabels, IntegersAreSortedByValue) {
 }
 
 // 60 rows "no" and 5 rows "yes", told apart by their texts.
+TEST(TaskData, SaysHowAnUnknownLabelDiffers) {
+  const TemporaryFolder folder;
+  std::string numbers = "text,label\n";
+  for (int i = 0; i < 30; ++i) absl::StrAppend(&numbers, "t,", i, ".5\n");
+  const std::pair<std::pair<std::string, std::string>, const char*> cases[] = {
+      {{"text,label\na,x\nb,y\n", " X"}, "differs from 'x' in spaces or capital letters alone"},
+      {{"text,label\na,1\nb,0\n", "1.0"}, "got '1.0'; it is the number '1' in another form"},
+      {{numbers, "0.25"}, "need the study's trainer.task to be text-regression"},
+      {{"text,label\na,x\nb,y\n", "a text of more than forty bytes, not a label"},
+       "the columns of text and label are perhaps exchanged"},
+      {{"text,label\na,x\nb,y\n", "z"}, "(x, y), got 'z'"},
+  };
+  for (const auto& [files, expected] : cases) {
+    const auto data =
+        LoadTaskData(folder.Write("train.csv", files.first),
+                     folder.Write("valid.csv", "text,label\na,\"" + files.second + "\"\n"), {});
+    EXPECT_THAT(std::string(data.status().message()), HasSubstr(expected));
+  }
+  const std::string none = folder.Write("none.csv", "text,labels\na,\nb,\n");
+  EXPECT_THAT(std::string(LoadTaskData(none, none, {}).status().message()),
+              HasSubstr("none.csv:3: labels: expected a label in one of the rows, got none"));
+}
+
 Dataset SixtyFive(bool multi_label) {
   Dataset dataset;
   dataset.multi_label = multi_label;
@@ -207,7 +231,7 @@ TEST_F(LoadRegressionDataTest, WhatIsNoNumberIsNamed) {
     return std::string(Load(train, good, columns).status().message());
   };
   EXPECT_THAT(message(good + "{\"text\":\"t\",\"v\":\"1\"}\n", {"v"}),
-              HasSubstr("train.jsonl:2: v: expected a number, got \"1\""));
+              HasSubstr("train.jsonl:2: v: expected a number, got the string \"1\""));
   EXPECT_THAT(message("{\"text\":\"t\",\"v\":-1e39}\n", {"v"}),
               HasSubstr("train.jsonl:1: v: expected a number within float32, got -1e+39"));
   EXPECT_THAT(message(good, {"v", "v"}), HasSubstr("expected each label once, got 'v' twice"));

@@ -64,18 +64,55 @@ TEST(DecodeText, OneLineInAHundredMayHaveCharactersThatAreNone) {
   EXPECT_FALSE(DecodeText(Repeated(good, 198) + Repeated(bad, 3), "f").ok());
 }
 
+TEST(DecodeText, TakesUtf16WithoutAMarkInOtherScripts) {
+  // "文本,好\n电影,一\n"
+  const std::string little(
+      "\x87\x65\x2C\x67\x2C\x00\x7D\x59\x0A\x00\x35\x75\x71\x5F\x2C\x00\x00\x4E\x0A\x00", 20);
+  std::string big = little;
+  for (size_t i = 0; i < big.size(); i += 2) std::swap(big[i], big[i + 1]);
+  for (const std::string& content : {little, big}) {
+    const auto decoded = DecodeText(content, "f");
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_EQ(decoded->text(), "文本,好\n电影,一\n");
+  }
+}
+
+TEST(DecodeText, NulsInTextAreNoUtf16) {
+  EXPECT_FALSE(DecodeText(Repeated(std::string("t\0001,b\n", 6), 20), "f").ok());
+  const auto decoded = DecodeText(Repeated(std::string("the\0film was\0good,pos\n", 22), 20), "f");
+  EXPECT_THAT(std::string(decoded.status().message()),
+              HasSubstr("f:1:4: expected text in UTF-8, got a NUL"));
+}
+
+TEST(DecodeText, ALineThatIsBadAltogetherIsNoSlip) {
+  EXPECT_FALSE(DecodeText("text,label\n\xC4\xE3\xBA\xC3\xCA\xC0\xBD\xE7,x\n", "f").ok());
+}
+
+TEST(DecodeText, PlusSignsAreNoEncoding) {
+  for (const char* const text : {"1+1\n2+2-\n3+3-\n", "C+Foo-bar\n", "+-\n+-\n+-\n"}) {
+    EXPECT_TRUE(DecodeText(text, "f").ok()) << text;
+  }
+}
+
 TEST(DecodeText, OtherEncodingsAreNamed) {
   const std::pair<std::string, const char*> cases[] = {
       {Repeated("caf\xE9\n", 3),
        "f:1:4: expected text in UTF-8, got byte 0xe9 here, and characters that are not UTF-8 in 3 "
        "of "
-       "3 lines; the file is perhaps Latin-1 or Windows-1252; convert it: iconv -f WINDOWS-1252"},
-      {Repeated("\x80 5\n", 3), "the file is perhaps Windows-1252"},
+       "3 lines; it looks like Latin-1 or Windows-1252 (Western European); convert it, in its "
+       "folder: iconv -f WINDOWS-1252 -t UTF-8 f > f.utf8"},
+      {Repeated("\x80 5\n", 3), "it looks like Windows-1252 (Western European)"},
       {"é\n" + Repeated("caf\xE9\n", 3),
        "f:2:4: expected text in UTF-8, got byte 0xe9 here, and "
        "characters that are not UTF-8 in 3 of 4 lines; other characters are UTF-8"},
       {Repeated(std::string("a\0\n", 3), 3), "f:1:2: expected text in UTF-8, got a NUL here"},
-      {std::string("\xFF\xFE\0\0a\0\0\0", 8), "f:1: expected text in UTF-8 or UTF-16, got UTF-32"},
+      {std::string("\xFF\xFE\0\0a\0\0\0", 8),
+       "f:1: expected text in UTF-8 or UTF-16, got UTF-32; convert it, in its folder: iconv -f "
+       "UTF-32 -t UTF-8 f > f.utf8"},
+      {std::string("a\0\0\0,\0\0\0", 8), "iconv -f UTF-32LE"},
+      {std::string("\0\0\0a\0\0\0,", 8), "iconv -f UTF-32BE"},
+      {"text\n\x1B$B$3$N\x1B(B\n", "f:2:1: expected text in UTF-8; it looks like ISO-2022-JP"},
+      {"caf+AOk-\ntr+AOg-s\n+AMk-t+AOk-\n", "f:1:4: expected text in UTF-8; it looks like UTF-7"},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 4\n",
        "f:1: expected rows of text, got a pointer of Git LFS, not the file itself; fetch it"},
       {"PK\x03\x04", "got a ZIP archive or an Excel workbook"},

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/temporary_folder.h"
 #include "tests/worker/text/golden_tokenizers.h"
+#include "worker/text/tokenizers/make_tokenizer.h"
 
 namespace hpo {
 namespace {

@@ -19,7 +19,7 @@ struct Row {
 const Row kPolicyRows[] = {
     {"A shrinks", {.kind = kConfiguration}, kShrink},
     {"D shrinks", {.kind = kLatePeak, .steps_done = true}, kShrink},
-    {"A at one row makes workspaces anew",
+    {"A at one row replaces the workspaces",
      {.kind = kConfiguration, .can_shrink = false},
      kRenewWorkspaces},
     {"A at one row, once more",
@@ -75,7 +75,7 @@ TEST(ThrashGuard, WantsTwoRisingStepsInARow) {
   EXPECT_FALSE(guard.AfterStep(3));  // a step without: not thrashing
   EXPECT_FALSE(guard.AfterStep(4));
   EXPECT_TRUE(guard.AfterStep(5));
-  EXPECT_FALSE(guard.AfterStep(6));  // counted anew
+  EXPECT_FALSE(guard.AfterStep(6));  // counted from 0
   EXPECT_TRUE(guard.AfterStep(7));
 }
 

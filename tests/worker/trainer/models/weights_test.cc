@@ -209,7 +209,17 @@ TEST_F(LoadParametersTest, IntegersAreNoWeights) {
   entry.type = TensorType::kInt64;
   entry.bytes = std::string(24, '\1');
   const auto model = TinyModel();
-  EXPECT_THAT(std::string(Load(*model).status().message()), HasSubstr("found I64 [3]"));
+  EXPECT_THAT(std::string(Load(*model).status().message()),
+              HasSubstr("expected numbers of F32, F16, BF16 or F64, found I64"));
+}
+
+TEST_F(LoadParametersTest, QuantizedWeightsAreNamed) {
+  Entry& entry = Find("bert.embeddings.LayerNorm.bias");
+  entry.type = TensorType::kFloat8E4m3;
+  entry.bytes = std::string(entry.bytes.size() / 4, '\1');
+  const auto model = TinyModel();
+  EXPECT_THAT(std::string(Load(*model).status().message()),
+              HasSubstr("found F8_E4M3, as quantized models have"));
 }
 
 TEST(InitializeParameters, FollowsTheRulesByName) {

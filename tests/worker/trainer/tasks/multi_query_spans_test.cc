@@ -188,7 +188,7 @@ class SpanTrialTest : public testing::Test {
     return metrics;
   }
 
-  // The quadruplets beside the best weights are those that were measured.
+  // The quadruplets next to the best weights are those that were measured.
   void ExpectTheFileScores(const Metrics& best) const {
     const auto said = ReadLines("out/best/quadruplets.jsonl");
     const auto actual = ReadLines("others.jsonl");

@@ -20,7 +20,7 @@ TEST(LossScale, DoublesAfterManyGoodStepsInARow) {
   LossScale scale{.scale = 8.0};
   for (int64_t step = 0; step < LossScale::kGrowthInterval - 1; ++step) scale.Update(true);
   EXPECT_EQ(scale.scale, 8.0);
-  scale.Update(false);  // the row begins anew
+  scale.Update(false);  // the row begins again
   for (int64_t step = 0; step < LossScale::kGrowthInterval - 1; ++step) scale.Update(true);
   EXPECT_EQ(scale.scale, 4.0);
   scale.Update(true);

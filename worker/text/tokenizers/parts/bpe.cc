@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "absl/strings/match.h"
+#include "common/base/utf8.h"
 #include "worker/text/tokenizers/parts/sentencepiece_normalizer.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "common/base/utf8.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "worker/text/tokenizers/parts/utf8.h"
+#include "common/base/utf8.h"
 
 namespace hpo {
 

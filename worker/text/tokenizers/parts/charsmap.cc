@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/utf8.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "common/base/utf8.h"
 #include "worker/text/tokenizers/parts/character_class.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 #include "worker/text/tokenizers/tokenizer_config.h"
 

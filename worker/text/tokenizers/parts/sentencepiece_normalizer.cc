@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "worker/text/tokenizers/parts/utf8.h"
+#include "common/base/utf8.h"
 
 namespace hpo {
 

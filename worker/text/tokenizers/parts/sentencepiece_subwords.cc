@@ -9,9 +9,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "worker/text/tokenizers/parts/bpe.h"
 #include "worker/text/tokenizers/parts/unigram.h"
-#include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {
 namespace {

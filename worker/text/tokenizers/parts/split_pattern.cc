@@ -1,6 +1,7 @@
 #include "worker/text/tokenizers/parts/split_pattern.h"
 
 #include "absl/strings/match.h"
+#include "common/base/utf8.h"
 #include "worker/text/tokenizers/parts/character_class.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
-#include "worker/text/tokenizers/parts/utf8.h"
+#include "common/base/utf8.h"
 
 namespace hpo {
 namespace {

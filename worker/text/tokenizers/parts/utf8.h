@@ -1,4 +1,4 @@
-// Checks of encoded text, and its characters one by one.
+// Checks of encoded text, and its characters one by one (with common/base/utf8.h).
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,12 @@ size_t FindInvalidUtf8(absl::string_view text);
 // Characters of well-formed UTF-8.
 size_t CountCharacters(absl::string_view text);
 
-// Bytes of the character that `text` begins with. `text`: well-formed UTF-8, not empty.
-inline size_t CharacterSize(absl::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-}
-
 // Where the character begins that the byte at `place` is part of. `text`: well-formed UTF-8, longer
 // than `place`.
 inline size_t CharacterBegin(absl::string_view text, size_t place) {
   while (place > 0 && (static_cast<unsigned char>(text[place]) & 0xC0) == 0x80) --place;
   return place;
 }
-
-// The first character of `text`. `text`: well-formed UTF-8, not empty.
-int32_t FirstCharacter(absl::string_view text);
 
 void AppendCharacter(int32_t character, std::string& text);
 

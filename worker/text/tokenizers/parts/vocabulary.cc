@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {

@@ -1,13 +1,16 @@
 #include "worker/trainer/models/files/safetensors.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "common/base/limits.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
@@ -17,6 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kLengthBytes = 8;
+constexpr size_t kShownText = 61;  // of a file that is text; a byte more than is quoted
 
 absl::Status Corrupt(absl::string_view origin, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(origin, ": ", what, "; download the file again"));
@@ -27,10 +31,29 @@ absl::Status CorruptTensor(absl::string_view origin, absl::string_view name,
   return Corrupt(origin, absl::StrCat("tensor '", name, "': ", what));
 }
 
+struct KnownType {
+  TensorType type;
+  absl::string_view name;
+  int64_t element_bytes;
+};
+
+constexpr KnownType kKnownTypes[] = {
+    {TensorType::kFloat32, "F32", 4},        {TensorType::kFloat16, "F16", 2},
+    {TensorType::kBfloat16, "BF16", 2},      {TensorType::kFloat64, "F64", 8},
+    {TensorType::kFloat8E4m3, "F8_E4M3", 1}, {TensorType::kFloat8E5m2, "F8_E5M2", 1},
+    {TensorType::kInt64, "I64", 8},          {TensorType::kInt32, "I32", 4},
+    {TensorType::kInt16, "I16", 2},          {TensorType::kInt8, "I8", 1},
+    {TensorType::kUint8, "U8", 1},           {TensorType::kBool, "BOOL", 1},
+};
+
+const KnownType& Known(TensorType type) {
+  return *std::find_if(std::begin(kKnownTypes), std::end(kKnownTypes),
+                       [type](const KnownType& known) { return known.type == type; });
+}
+
 std::optional<TensorType> ParseTensorType(absl::string_view name) {
-  for (const TensorType type : {TensorType::kFloat32, TensorType::kFloat16, TensorType::kBfloat16,
-                                TensorType::kInt64, TensorType::kUint8}) {
-    if (Name(type) == name) return type;
+  for (const KnownType& known : kKnownTypes) {
+    if (known.name == name) return known.type;
   }
   return std::nullopt;
 }
@@ -55,8 +78,10 @@ absl::StatusOr<Json> ParseHeader(absl::string_view text, absl::string_view origi
     }
     if (!header.is_object()) return Corrupt(origin, "header: expected a JSON object");
     return header;
-  } catch (const Json::exception& error) {
-    return Corrupt(origin, absl::StrCat("header: not JSON: ", error.what()));
+  } catch (const Json::parse_error& error) {
+    return Corrupt(origin, absl::StrCat("header: not JSON from its byte ", error.byte));
+  } catch (const Json::exception&) {
+    return Corrupt(origin, "header: not JSON: a number out of range");
   }
 }
 
@@ -136,36 +161,13 @@ absl::Status CheckTiling(std::vector<Extent> extents, uint64_t data_bytes,
 
 }  // namespace
 
-int64_t ElementSize(TensorType type) {
-  switch (type) {
-    case TensorType::kFloat32:
-      return 4;
-    case TensorType::kFloat16:
-      return 2;
-    case TensorType::kBfloat16:
-      return 2;
-    case TensorType::kInt64:
-      return 8;
-    case TensorType::kUint8:
-      return 1;
-  }
-  return 0;
-}
+int64_t ElementSize(TensorType type) { return Known(type).element_bytes; }
 
-absl::string_view Name(TensorType type) {
-  switch (type) {
-    case TensorType::kFloat32:
-      return "F32";
-    case TensorType::kFloat16:
-      return "F16";
-    case TensorType::kBfloat16:
-      return "BF16";
-    case TensorType::kInt64:
-      return "I64";
-    case TensorType::kUint8:
-      return "U8";
-  }
-  return "";
+absl::string_view Name(TensorType type) { return Known(type).name; }
+
+bool IsFloat(TensorType type) {
+  return type == TensorType::kFloat32 || type == TensorType::kFloat16 ||
+         type == TensorType::kBfloat16 || type == TensorType::kFloat64;
 }
 
 std::string FormatShape(std::span<const int64_t> shape) {
@@ -199,6 +201,11 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Parse(std::span<const std::byte
     header_bytes |= std::to_integer<uint64_t>(bytes[i]) << (8 * i);
   }
   if (header_bytes > kMaxHeaderBytes) {
+    const absl::string_view start(reinterpret_cast<const char*>(bytes.data()),
+                                  std::min<size_t>(bytes.size(), kShownText));
+    if (std::all_of(start.begin(), start.begin() + kLengthBytes, absl::ascii_isprint)) {
+      return Corrupt(origin, absl::StrCat("expected safetensors, got text: ", Quoted(start)));
+    }
     return Corrupt(origin, absl::StrCat("header of ", header_bytes, " bytes, expected at most ",
                                         kMaxHeaderBytes));
   }
@@ -229,7 +236,7 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Parse(std::span<const std::byte
                           : std::nullopt;
     if (!type.has_value()) {
       return CorruptTensor(origin, name,
-                           absl::StrCat("expected dtype F32, F16, BF16 or I64, got ",
+                           absl::StrCat("expected a dtype such as F32, F16 or BF16, got ",
                                         dtype != entry.end() ? dtype->dump() : "none"));
     }
     HPO_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ParseShape(entry, name, origin));
@@ -259,6 +266,14 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Parse(std::span<const std::byte
 const TensorView* SafetensorsFile::Find(const std::string& name) const {
   const auto found = tensors_.find(name);
   return found == tensors_.end() ? nullptr : &found->second;
+}
+
+void SafetensorsFile::RemovePrefix(absl::string_view prefix) {
+  std::map<std::string, TensorView> renamed;
+  for (auto& [name, view] : tensors_) {
+    renamed.emplace(absl::StripPrefix(name, prefix), std::move(view));
+  }
+  tensors_ = std::move(renamed);
 }
 
 }  // namespace hpo

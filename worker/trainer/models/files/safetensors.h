@@ -18,12 +18,28 @@
 
 namespace hpo {
 
-enum class TensorType { kFloat32, kFloat16, kBfloat16, kInt64, kUint8 };
+enum class TensorType {
+  kFloat32,
+  kFloat16,
+  kBfloat16,
+  kFloat64,
+  kFloat8E4m3,
+  kFloat8E5m2,
+  kInt64,
+  kInt32,
+  kInt16,
+  kInt8,
+  kUint8,
+  kBool
+};
+
+// Whether parameters are read from it: not where 8 bits need scales that another tensor has.
+bool IsFloat(TensorType type);
 
 // Bytes of one element.
 int64_t ElementSize(TensorType type);
 
-// "F32", "F16", "BF16", "I64", "U8".
+// "F32", "F16", "BF16", "F8_E4M3", "I64", ...
 absl::string_view Name(TensorType type);
 
 // "[30522, 384]".
@@ -58,6 +74,9 @@ class SafetensorsFile {
 
   // nullptr when there is no such tensor.
   const TensorView* Find(const std::string& name) const;
+
+  // Takes `prefix`, with which the names of all tensors begin, from them.
+  void RemovePrefix(absl::string_view prefix);
 
   const std::map<std::string, TensorView>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }

@@ -13,10 +13,11 @@
 namespace hpo {
 namespace {
 
-constexpr std::array<std::pair<TensorType, torch::ScalarType>, 5> kTypes = {
+constexpr std::array<std::pair<TensorType, torch::ScalarType>, 6> kTypes = {
     {{TensorType::kFloat32, torch::kFloat32},
      {TensorType::kFloat16, torch::kFloat16},
      {TensorType::kBfloat16, torch::kBFloat16},
+     {TensorType::kFloat64, torch::kFloat64},
      {TensorType::kInt64, torch::kInt64},
      {TensorType::kUint8, torch::kUInt8}}};
 

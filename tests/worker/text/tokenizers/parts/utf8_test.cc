@@ -1,9 +1,10 @@
-#include "worker/text/tokenizers/parts/utf8.h"
+#include "common/base/utf8.h"
 
 #include <string>
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {
 namespace {

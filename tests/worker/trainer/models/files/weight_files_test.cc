@@ -73,6 +73,23 @@ TEST_F(WeightFilesTest, ASingleFileNeedsNoIndex) {
   EXPECT_NE((*files)[0].Find("w"), nullptr);
 }
 
+TEST_F(WeightFilesTest, TheNamesOfTorchsWrappersAreLeftOut) {
+  for (const std::string prefix :
+       {"module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."}) {
+    Write("model.safetensors", {prefix + "v", prefix + "module.w"});
+    const auto files = OpenWeights(folder_.string());
+    ASSERT_TRUE(files.ok()) << files.status();
+    EXPECT_NE((*files)[0].Find("v"), nullptr) << prefix;
+    EXPECT_NE((*files)[0].Find("module.w"), nullptr) << prefix;
+  }
+  Write("model.safetensors", {"model.bert.v", "model.classifier.w"});
+  EXPECT_NE((*OpenWeights(folder_.string()))[0].Find("bert.v"), nullptr);
+  Write("model.safetensors", {"model.layers.0.v", "model.norm.w"});
+  EXPECT_NE((*OpenWeights(folder_.string()))[0].Find("model.norm.w"), nullptr);
+  Write("model.safetensors", {"module.v", "w"});
+  EXPECT_NE((*OpenWeights(folder_.string()))[0].Find("module.v"), nullptr);
+}
+
 TEST_F(WeightFilesTest, AFolderWithoutWeightsNamesTheFile) {
   fs::remove(Path("model.safetensors.index.json"));
   ExpectError(absl::StatusCode::kNotFound, "/model.safetensors: cannot open");

@@ -1,4 +1,4 @@
-#include "sampler/pruner.h"
+#include "sampler/make_pruner.h"
 
 #include <utility>
 

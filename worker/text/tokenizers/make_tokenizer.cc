@@ -1,4 +1,4 @@
-#include "worker/text/tokenizers/tokenizer.h"
+#include "worker/text/tokenizers/make_tokenizer.h"
 
 #include <filesystem>
 #include <optional>
