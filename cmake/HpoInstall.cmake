@@ -17,10 +17,10 @@ set(hpo_not_ours
 
 set(hpo_installed_programs hpo hpo-server hpo-worker hpo-command-trainer hpo-sampler)
 if(HPO_STATIC_DEPENDENCIES)
-  # Most of what they hold is the same: one file is all of them (cli/one_program.cc).
-  add_executable(hpo_one_program cli/one_program.cc cli/main.cc sampler/proposer/main.cc server/main.cc
+  # Most of what they hold is the same: one file is all of them (cli/program/one_program.cc).
+  add_executable(hpo_one_program cli/program/one_program.cc cli/program/main.cc sampler/proposer/main.cc server/main.cc
                                  worker/agent/main.cc worker/command/main.cc)
-  set_source_files_properties(cli/main.cc PROPERTIES COMPILE_DEFINITIONS main=HpoMain)
+  set_source_files_properties(cli/program/main.cc PROPERTIES COMPILE_DEFINITIONS main=HpoMain)
   set_source_files_properties(sampler/proposer/main.cc
     PROPERTIES COMPILE_DEFINITIONS main=HpoSamplerMain)
   set_source_files_properties(server/main.cc PROPERTIES COMPILE_DEFINITIONS main=HpoServerMain)

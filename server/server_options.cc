@@ -10,7 +10,7 @@
 #include "common/command_line/bounds.h"
 #include "common/command_line/command_line.h"
 #include "common/interop/mlflow/mlflow_client.h"
-#include "common/study/study_overrides.h"
+#include "common/study_file/study_overrides.h"
 
 namespace hpo {
 namespace {

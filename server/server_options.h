@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "common/study/study_overrides.h"
+#include "common/study_file/study_overrides.h"
 #include "server/rpc/listen_address.h"
 
 namespace hpo {

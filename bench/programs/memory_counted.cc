@@ -17,12 +17,12 @@
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/command_line/exit_status.h"
-#include "common/memory/need/memory_replay.h"
 #include "common/models/model_modules.h"
+#include "memory/need/memory_replay.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/synthetic_trial.h"
-#include "worker/trainer/run_trial.h"
-#include "worker/trainer/trial_device.h"
+#include "worker/trainer/device/trial_device.h"
+#include "worker/trainer/program/run_trial.h"
 
 namespace hpo {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "absl/functional/function_ref.h"
 #include "common/base/status.h"
-#include "common/memory/families/classifier_shape.h"
-#include "common/memory/need/memory_replay.h"
-#include "common/memory/need/trial_trace.h"
-#include "common/memory/plan/fit_decision.h"
 #include "common/study/model_catalog.h"
+#include "memory/families/classifier_shape.h"
+#include "memory/need/memory_replay.h"
+#include "memory/need/trial_trace.h"
+#include "memory/plan/fit_decision.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -12,7 +12,7 @@
 #include "bench/sampler/problem.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 
 namespace hpo {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 #include "nlohmann/json.hpp"
 #include "worker/text/tokenizers/make_tokenizer.h"
-#include "worker/text/tokenizers/tokenizer.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
 
 namespace hpo {
 namespace {

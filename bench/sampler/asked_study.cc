@@ -9,7 +9,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "common/base/status.h"
-#include "sampler/make_pruner.h"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_pruner.h"
+#include "sampler/factory/make_sampler.h"
 #include "server/placement/placement.h"
 
 namespace hpo {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "bench/sampler/problem.h"
-#include "sampler/pruner.h"
-#include "sampler/sampler.h"
+#include "sampler/api/pruner.h"
+#include "sampler/api/sampler.h"
 
 namespace hpo {
 

@@ -15,8 +15,8 @@
 #include "bench/sampler/problem.h"
 #include "bench/sampler/table_curve.h"
 #include "common/base/json_reader.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "common/files/read_file.h"
 #include "common/space/search_space_validation.h"
 #include "nlohmann/json.hpp"
 

@@ -14,11 +14,11 @@
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "common/base/status.h"
-#include "common/base/user_folder.h"
 #include "common/base/version.h"
 #include "common/command_line/exit_status.h"
 #include "common/command_line/shell_word.h"
 #include "common/device/nvml.h"
+#include "common/files/user_folder.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/session.h"
+#include "cli/client/session.h"
 #include "common/base/bytes.h"
 #include "common/device/gpu_probe.h"
 #include "common/protocol/server_status.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "cli/session.h"
+#include "cli/client/session.h"
 
 namespace hpo {
 

@@ -1,3 +1,4 @@
+// Tested by tests/integration/test_run.py.
 #include "cli/commands/run_command.h"
 
 #include <algorithm>
@@ -11,28 +12,28 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "cli/commands/export_model.h"
-#include "cli/commands/local_service.h"
+#include "cli/client/last_run.h"
+#include "cli/client/local_service.h"
+#include "cli/client/session.h"
+#include "cli/commands/exchange/export_model.h"
 #include "cli/commands/reminder.h"
-#include "cli/commands/trial_commands.h"
-#include "cli/commands/watch.h"
-#include "cli/last_run.h"
+#include "cli/commands/studies/watch.h"
+#include "cli/commands/trials/trial_commands.h"
 #include "cli/render/progress.h"
 #include "cli/render/study_text.h"
 #include "cli/render/trial_warnings.h"
 #include "cli/render/wording.h"
-#include "cli/session.h"
 #include "common/base/bytes.h"
 #include "common/base/status.h"
-#include "common/base/user_folder.h"
 #include "common/command_line/exit_status.h"
 #include "common/command_line/shell_word.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
+#include "common/files/user_folder.h"
 #include "common/models/task_kind.h"
 #include "common/space/placeholders.h"
-#include "common/study/study_file.h"
 #include "common/study/study_status.h"
+#include "common/study_file/study_file.h"
 
 namespace hpo {
 namespace {

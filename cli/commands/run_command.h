@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/session.h"
+#include "cli/client/session.h"
 
 namespace hpo {
 

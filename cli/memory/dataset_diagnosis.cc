@@ -1,3 +1,4 @@
+// Tested by tests/cli/memory/memory_dataset_test.cc.
 #include "cli/memory/dataset_diagnosis.h"
 
 #include <algorithm>

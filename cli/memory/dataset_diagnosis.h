@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/memory/dataset_profile.h"
-#include "common/memory/plan/config_advice.h"
+#include "memory/plan/config_advice.h"
 
 namespace hpo {
 

@@ -1,3 +1,4 @@
+// Tested by tests/cli/memory/memory_commands_test.cc.
 #include "cli/memory/described_step.h"
 
 #include <iostream>
@@ -8,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
-#include "common/memory/foreign/described_step_trace.h"
-#include "common/memory/plan/step_advice.h"
+#include "common/files/read_file.h"
+#include "memory/offline/described_step_trace.h"
+#include "memory/offline/step_advice.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

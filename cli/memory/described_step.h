@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "cli/session.h"
+#include "cli/client/session.h"
 
 namespace hpo {
 

@@ -1,3 +1,4 @@
+// Tested by tests/cli/memory/memory_commands_test.cc.
 #include "cli/memory/memory_budget.h"
 
 #include <string>
@@ -6,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/memory/memory_params.h"
-#include "cli/memory/offline_model.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "cli/render/wording.h"
 #include "common/base/status.h"
+#include "memory/offline/offline_model.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -10,10 +10,10 @@
 #include "absl/strings/str_join.h"
 #include "cli/memory/dataset_diagnosis.h"
 #include "cli/memory/dataset_profile.h"
-#include "cli/memory/offline_card.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "common/base/status.h"
+#include "memory/offline/offline_card.h"
 #include "nlohmann/json.hpp"
 #include "worker/text/tokenizers/make_tokenizer.h"
 

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/client/terminal.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
-#include "cli/render/terminal.h"
 #include "cli/render/wording.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "cli/session.h"
+#include "cli/client/session.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace hpo {

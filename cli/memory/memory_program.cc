@@ -1,3 +1,4 @@
+// Tested by tests/cli/memory/memory_commands_test.cc.
 #include "cli/memory/memory_program.h"
 
 #include <CLI/CLI.hpp>
@@ -5,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/client/session.h"
 #include "cli/memory/described_step.h"
 #include "cli/memory/memory_budget.h"
 #include "cli/memory/memory_dataset.h"
@@ -14,12 +16,11 @@
 #include "cli/memory/memory_space.h"
 #include "cli/memory/memory_status.h"
 #include "cli/memory/memory_table.h"
-#include "cli/memory/offline_card.h"
-#include "cli/memory/offline_model.h"
 #include "cli/memory/server_verdict.h"
-#include "cli/session.h"
 #include "common/command_line/bounds.h"
 #include "common/command_line/exit_status.h"
+#include "memory/offline/offline_card.h"
+#include "memory/offline/offline_model.h"
 
 namespace hpo {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
-#include "cli/session.h"
+#include "cli/client/session.h"
 
 namespace CLI {
 class App;

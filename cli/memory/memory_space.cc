@@ -1,3 +1,4 @@
+// Tested by tests/cli/memory/memory_commands_test.cc.
 #include "cli/memory/memory_space.h"
 
 #include <algorithm>
@@ -7,14 +8,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/memory/model_step.h"
-#include "cli/memory/offline_card.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "cli/render/wording.h"
 #include "common/base/status.h"
-#include "common/memory/plan/space_survey.h"
-#include "common/study/study_file.h"
+#include "common/study_file/study_file.h"
+#include "memory/offline/model_step.h"
+#include "memory/offline/offline_card.h"
+#include "memory/plan/space_survey.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "cli/memory/offline_card.h"
-#include "cli/session.h"
+#include "cli/client/session.h"
+#include "memory/offline/offline_card.h"
 
 namespace hpo {
 

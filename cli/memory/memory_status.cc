@@ -1,3 +1,4 @@
+// Tested by tests/cli/memory/memory_commands_test.cc.
 // `hpo memory status`.
 #include "cli/memory/memory_status.h"
 
@@ -8,9 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/client/terminal.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
-#include "cli/render/terminal.h"
 #include "common/base/status.h"
 #include "common/device/nvml.h"
 #include "nlohmann/json.hpp"

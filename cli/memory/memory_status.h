@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "cli/session.h"
+#include "cli/client/session.h"
 #include "common/device/gpu_probe.h"
 #include "common/device/host_memory.h"
 #include "nlohmann/json_fwd.hpp"

@@ -1,3 +1,4 @@
+// Tested by tests/cli/memory/memory_commands_test.cc.
 #include "cli/memory/memory_table.h"
 
 #include <iostream>
@@ -10,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/memory/memory_params.h"
-#include "cli/memory/offline_model.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "common/files/read_file.h"
+#include "memory/offline/offline_model.h"
 #include "nlohmann/json.hpp"
 #include "worker/text/data/csv.h"
 

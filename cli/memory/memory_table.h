@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "cli/memory/offline_card.h"
-#include "cli/memory/offline_model.h"
-#include "cli/session.h"
+#include "cli/client/session.h"
+#include "memory/offline/offline_card.h"
+#include "memory/offline/offline_model.h"
 
 namespace hpo {
 

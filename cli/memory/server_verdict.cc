@@ -1,10 +1,10 @@
 #include "cli/memory/server_verdict.h"
 
-#include "cli/memory/offline_card.h"
 #include "cli/render/json.h"
 #include "cli/render/memory_text.h"
 #include "cli/render/param_words.h"
 #include "common/base/status.h"
+#include "memory/offline/offline_card.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

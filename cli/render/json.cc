@@ -8,9 +8,9 @@
 #include "absl/time/time.h"
 #include "cli/render/wording.h"
 #include "common/base/utf8.h"
-#include "common/memory/need/estimate_fields.h"
 #include "common/study/status_fields.h"
 #include "common/study/trial_fields.h"
+#include "memory/need/estimate_fields.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

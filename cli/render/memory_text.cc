@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/client/terminal.h"
 #include "cli/render/table.h"
-#include "cli/render/terminal.h"
 #include "cli/render/wording.h"
 
 namespace hpo {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/client.h"
+#include "cli/client/client.h"
 
 namespace hpo {
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/client/terminal.h"
 #include "cli/render/color.h"
-#include "cli/render/terminal.h"
 #include "cli/render/wording.h"
 
 namespace hpo {

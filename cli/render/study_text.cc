@@ -1,3 +1,4 @@
+// Tested by tests/cli/render/text_test.cc.
 #include "cli/render/study_text.h"
 
 #include <algorithm>
@@ -5,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cli/client/terminal.h"
 #include "cli/render/color.h"
 #include "cli/render/table.h"
-#include "cli/render/terminal.h"
 #include "cli/render/wording.h"
 #include "common/study/outcome_text.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "cli/render/terminal.h"
+#include "cli/client/terminal.h"
 #include "common/base/status.h"
 
 namespace hpo {

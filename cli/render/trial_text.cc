@@ -1,3 +1,4 @@
+// Tested by tests/cli/render/text_test.cc.
 #include "cli/render/trial_text.h"
 
 #include <algorithm>
@@ -6,9 +7,9 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "cli/client/terminal.h"
 #include "cli/render/color.h"
 #include "cli/render/table.h"
-#include "cli/render/terminal.h"
 #include "cli/render/trial_table.h"
 #include "cli/render/wording.h"
 #include "common/study/outcome_text.h"

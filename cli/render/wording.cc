@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/render/terminal.h"
+#include "cli/client/terminal.h"
 #include "common/study/outcome_text.h"
 
 namespace hpo {

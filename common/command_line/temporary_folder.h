@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 
 namespace hpo {
 

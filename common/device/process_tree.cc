@@ -17,7 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 
 namespace hpo {
 namespace {

@@ -42,7 +42,7 @@ struct DeviceProfile {
   // What they were measured with; empty and 0 with defaults.
   std::string torch_build;
   std::string capability;  // compute capability, "9.0"; on a CPU the instruction set, "AVX2"
-  // Kernels that attention takes: common/memory/trace/attention_kernels.h.
+  // Kernels that attention takes: memory/trace/attention_kernels.h.
   std::string attention;
   std::string allocator;  // options, "expandable_segments:False"
   int64_t threads = 0;    // of a trainer on a CPU; 0: not known

@@ -1,3 +1,4 @@
+// Tested by tests/common/space/search_space_test.cc.
 #include "common/space/search_space_validation.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A study as its file states it. Parsed by common/study/study_file.h, stored by the server as
+// A study as its file states it. Parsed by common/study_file/study_file.h, stored by the server as
 // canonical JSON, read by every layer. Plain values.
 #pragma once
 
@@ -68,7 +68,7 @@ struct Budget {
   // Of one trial, its attempts together, while a worker held it. A trial that reaches it is stopped
   // and pruned ("time limit") with what it has.
   std::optional<absl::Duration> trial_wall_clock;
-  // Trials that may end without one that improves the study (sampler/termination.h).
+  // Trials that may end without one that improves the study (sampler/factory/termination.h).
   std::optional<int64_t> no_progress;
   std::optional<RegretBound> regret_bound;
   // The study ends once a feasible trial has completed with this value of its objective, or a
@@ -96,7 +96,7 @@ struct MemorySpec {
   bool allow_checkpointing = false;
   bool allow_lower_precision = false;
   // The parameters that memory depends on, for trainers of which nothing else is known; empty:
-  // whole numbers and choices (common/memory/learned/learned_need.h).
+  // whole numbers and choices (memory/learned/learned_need.h).
   std::vector<std::string> relevant;
   bool operator==(const MemorySpec&) const = default;
 };
@@ -121,7 +121,7 @@ struct StudySpec {
   SearchSpace space;
   // Models treated as heavy whatever their size (heavy also means >= 250 M parameters).
   std::vector<std::string> heavy_models;
-  // Earlier studies of the same server that the sampler starts from (sampler/prior_study.h).
+  // Earlier studies of the same server that the sampler starts from (sampler/priors/prior_study.h).
   std::vector<std::string> warm_start;
   // What a completed trial must keep to be the best one; each metric at most once.
   std::vector<MetricConstraint> constraints;

@@ -1,3 +1,4 @@
+// Tested by tests/common/study/study_test.cc.
 #include "common/study/study_edit.h"
 
 #include <algorithm>

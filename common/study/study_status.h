@@ -86,7 +86,7 @@ struct StudyStatus {
   std::optional<TrialNumber> best_trial;
   std::optional<double> best_value;
   double best_violation = 0.0;  // Trial::violation; above 0 where no trial is feasible yet
-  // Of several objectives; empty also where nobody asked for it (cli/client.h).
+  // Of several objectives; empty also where nobody asked for it (cli/client/client.h).
   std::vector<FrontTrial> front;
   absl::Duration wall_clock_used;
   std::vector<WorkerStatus> workers;

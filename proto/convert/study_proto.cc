@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "common/base/status.h"
-#include "common/memory/need/estimate_fields.h"
 #include "common/study/status_fields.h"
+#include "memory/need/estimate_fields.h"
 #include "proto/convert/message_fields.h"
 
 namespace hpo {

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "common/memory/need/memory_estimate.h"
 #include "common/space/search_space.h"
 #include "common/study/study.h"
 #include "common/study/study_status.h"
 #include "hpo/v1/study.pb.h"
+#include "memory/need/memory_estimate.h"
 #include "proto/convert/space_proto.h"
 
 namespace hpo {

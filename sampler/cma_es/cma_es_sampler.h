@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "sampler/sampler.h"
+#include "sampler/api/sampler.h"
 
 namespace hpo {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "sampler/gp/input_space.h"
-#include "sampler/gp/posterior.h"
 #include "sampler/gp/prior_trend.h"
+#include "sampler/gp/surrogate/input_space.h"
+#include "sampler/gp/surrogate/posterior.h"
 
 namespace hpo {
 

@@ -1,3 +1,4 @@
+// Tested by tests/sampler/gp/acquisition_test.cc.
 #include "sampler/gp/acquisition_search.h"
 
 #include <algorithm>

@@ -31,9 +31,9 @@
 #include <utility>
 #include <vector>
 
+#include "sampler/api/sampler.h"
 #include "sampler/gp/prior_posteriors.h"
-#include "sampler/gp/training_data.h"
-#include "sampler/sampler.h"
+#include "sampler/gp/surrogate/training_data.h"
 
 namespace hpo {
 

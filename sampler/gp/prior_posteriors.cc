@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "sampler/gp/quality_points.h"
-#include "sampler/gp/training_data.h"
+#include "sampler/gp/surrogate/training_data.h"
 
 namespace hpo {
 

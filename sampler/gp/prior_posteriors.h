@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "sampler/gp/input_space.h"
-#include "sampler/gp/surrogate_cache.h"
-#include "sampler/sampler.h"
+#include "sampler/api/sampler.h"
+#include "sampler/gp/surrogate/input_space.h"
+#include "sampler/gp/surrogate/surrogate_cache.h"
 
 namespace hpo {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sampler/gp/loss_scale.h"
+#include "sampler/gp/surrogate/loss_scale.h"
 
 namespace hpo {
 namespace {

@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "sampler/gp/posterior.h"
-#include "sampler/gp/surrogate_cache.h"
-#include "sampler/prior_study.h"
+#include "sampler/gp/surrogate/posterior.h"
+#include "sampler/gp/surrogate/surrogate_cache.h"
+#include "sampler/priors/prior_study.h"
 
 namespace hpo {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "sampler/gp/loss_scale.h"
+#include "sampler/gp/surrogate/loss_scale.h"
 
 namespace hpo {
 namespace {

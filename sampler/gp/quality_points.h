@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "sampler/gp/input_space.h"
-#include "sampler/gp/surrogate_cache.h"
-#include "sampler/gp/training_data.h"
+#include "sampler/gp/surrogate/input_space.h"
+#include "sampler/gp/surrogate/surrogate_cache.h"
+#include "sampler/gp/surrogate/training_data.h"
 #include "sampler/gp/trust_region.h"
 
 namespace hpo {

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "sampler/gp/matern_kernel.h"
+#include "sampler/gp/surrogate/matern_kernel.h"
 
 namespace hpo {
 

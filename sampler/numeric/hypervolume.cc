@@ -1,3 +1,4 @@
+// Tested by tests/sampler/several_objectives_test.cc.
 #include "sampler/numeric/hypervolume.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tested by tests/sampler/several_objectives_test.cc.
 #include "sampler/numeric/non_domination.h"
 
 #include <algorithm>

@@ -11,10 +11,10 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/space/search_space.h"
-#include "common/study/study_file.h"
 #include "common/study/trial.h"
+#include "common/study_file/study_file.h"
 #include "nlohmann/json.hpp"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 
 namespace hpo {
 namespace {

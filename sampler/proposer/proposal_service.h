@@ -37,7 +37,7 @@
 #include "absl/strings/string_view.h"
 #include "common/study/study.h"
 #include "nlohmann/json_fwd.hpp"
-#include "sampler/sampler.h"
+#include "sampler/api/sampler.h"
 
 namespace hpo {
 

@@ -2,7 +2,7 @@
 // (sampler/pruners/successive_halving.h).
 #pragma once
 
-#include "sampler/pruner.h"
+#include "sampler/api/pruner.h"
 
 namespace hpo {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "sampler/history.h"
+#include "sampler/api/history.h"
 
 namespace hpo {
 

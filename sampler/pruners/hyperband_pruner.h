@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "sampler/pruner.h"
+#include "sampler/api/pruner.h"
 
 namespace hpo {
 

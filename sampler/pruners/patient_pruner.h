@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "sampler/pruner.h"
+#include "sampler/api/pruner.h"
 
 namespace hpo {
 

@@ -4,7 +4,7 @@
 // (optuna/pruners/_percentile.py).
 #pragma once
 
-#include "sampler/pruner.h"
+#include "sampler/api/pruner.h"
 
 namespace hpo {
 

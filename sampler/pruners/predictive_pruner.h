@@ -16,7 +16,7 @@
 // each curve.
 #pragma once
 
-#include "sampler/pruner.h"
+#include "sampler/api/pruner.h"
 
 namespace hpo {
 

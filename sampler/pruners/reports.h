@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/study/study.h"
-#include "sampler/history.h"
+#include "sampler/api/history.h"
 
 namespace hpo {
 

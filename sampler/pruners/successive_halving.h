@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "sampler/pruner.h"
+#include "sampler/api/pruner.h"
 
 namespace hpo {
 

@@ -1,7 +1,7 @@
 // Stops a trial whose value leaves fixed limits.
 #pragma once
 
-#include "sampler/pruner.h"
+#include "sampler/api/pruner.h"
 
 namespace hpo {
 

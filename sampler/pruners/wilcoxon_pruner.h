@@ -2,7 +2,7 @@
 // objectives that are means over steps, such as the folds of a cross-validation.
 #pragma once
 
-#include "sampler/pruner.h"
+#include "sampler/api/pruner.h"
 
 namespace hpo {
 

@@ -8,7 +8,7 @@
 // ask.
 #pragma once
 
-#include "sampler/sampler.h"
+#include "sampler/api/sampler.h"
 
 namespace hpo {
 

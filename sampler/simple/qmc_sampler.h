@@ -10,7 +10,7 @@
 
 #include <span>
 
-#include "sampler/sampler.h"
+#include "sampler/api/sampler.h"
 
 namespace hpo {
 

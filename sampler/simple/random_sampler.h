@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "sampler/sampler.h"
+#include "sampler/api/sampler.h"
 
 namespace hpo {
 

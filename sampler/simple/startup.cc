@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sampler/prior_study.h"
+#include "sampler/priors/prior_study.h"
 #include "sampler/simple/qmc_sampler.h"
 #include "sampler/simple/random_sampler.h"
 

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "common/study/study.h"
-#include "sampler/history.h"
-#include "sampler/sampler.h"
+#include "sampler/api/history.h"
+#include "sampler/api/sampler.h"
 
 namespace hpo {
 

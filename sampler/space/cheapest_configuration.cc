@@ -1,3 +1,4 @@
+// Tested by tests/sampler/space/candidate_pool_test.cc.
 #include "sampler/space/cheapest_configuration.h"
 
 #include <algorithm>

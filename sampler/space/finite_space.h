@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "common/space/search_space.h"
-#include "sampler/history.h"
-#include "sampler/sampler.h"
+#include "sampler/api/history.h"
+#include "sampler/api/sampler.h"
 
 namespace hpo {
 

@@ -8,7 +8,7 @@
 
 #include "common/space/params.h"
 #include "common/space/search_space.h"
-#include "sampler/history.h"
+#include "sampler/api/history.h"
 
 namespace hpo {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "sampler/history.h"
+#include "sampler/api/history.h"
 #include "sampler/space/coded_space.h"
 
 namespace hpo {

@@ -1,3 +1,4 @@
+// Tested by tests/sampler/tpe_state_test.cc.
 #include "sampler/tpe/tpe_model.h"
 
 #include <algorithm>

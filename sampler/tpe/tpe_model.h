@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "sampler/history.h"
+#include "sampler/api/history.h"
+#include "sampler/priors/trial_split.h"
 #include "sampler/tpe/density_ratio.h"
 #include "sampler/tpe/model_space.h"
 #include "sampler/tpe/tpe_scores.h"
-#include "sampler/tpe/trial_split.h"
 
 namespace hpo {
 

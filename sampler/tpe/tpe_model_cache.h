@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
-#include "sampler/history.h"
+#include "sampler/api/history.h"
 #include "sampler/tpe/tpe_model.h"
 
 namespace hpo {

@@ -12,7 +12,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "sampler/gp/prior_posteriors.h"
-#include "sampler/prior_study.h"
+#include "sampler/priors/prior_study.h"
 #include "sampler/tpe/tpe_model_cache.h"
 
 namespace hpo {

@@ -39,7 +39,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "sampler/sampler.h"
+#include "sampler/api/sampler.h"
 #include "sampler/space/candidate_pool.h"
 #include "sampler/space/modelled_part.h"
 #include "sampler/tpe/tpe_model_cache.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the golden files of byte-level BPE in tests/golden/tokenizers, for
-tests/worker/text/tokenizers/byte_bpe_tokenizer_test.cc: what Hugging Face's `tokenizers` makes of difficult
+tests/worker/text/tokenizers/families/byte_bpe_tokenizer_test.cc: what Hugging Face's `tokenizers` makes of difficult
 text.
 
     python3 -m venv /tmp/reference && /tmp/reference/bin/pip install tokenizers==0.23.3

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/golden/event_file.tfevents: what TensorBoard's own writer makes of the trial that
-tests/cli/commands/event_file_test.cc describes. Needs the package tensorboard (written with 2.21.0)."""
+tests/cli/commands/exchange/event_file_test.cc describes. Needs the package tensorboard (written with 2.21.0)."""
 
 import io
 import pathlib

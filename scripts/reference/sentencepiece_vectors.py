@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the golden files of SentencePiece in tests/golden/tokenizers, for
-tests/worker/text/tokenizers/sentencepiece_tokenizer_test.cc: what SentencePiece makes of difficult text, with
+tests/worker/text/tokenizers/families/sentencepiece_tokenizer_test.cc: what SentencePiece makes of difficult text, with
 the special tokens and ids of the model families around it.
 
     python3 -m venv /tmp/reference

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the golden files of tokenizer.json in tests/golden/tokenizers, for
-tests/worker/text/tokenizers/tokenizer_json_test.cc: small tokenizers of every family in this format, trained
+tests/worker/text/tokenizers/families/tokenizer_json_test.cc: small tokenizers of every family in this format, trained
 here, what Hugging Face's `tokenizers` makes of difficult text with them, and what its normalizers and
 pre-tokenizers make of it one by one.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/golden/tokenizers/vectors_hard_unicode.jsonl: what Hugging Face's `tokenizers` makes
-of difficult text, for tests/worker/text/tokenizers/parts/wordpiece_test.cc.
+of difficult text, for tests/worker/text/tokenizers/families/wordpiece_test.cc.
 
     python3 -m venv /tmp/reference && /tmp/reference/bin/pip install tokenizers==0.23.3
     /tmp/reference/bin/python scripts/reference/wordpiece.py

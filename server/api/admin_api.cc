@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/sha256.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/files/sha256.h"
 
 namespace hpo {
 namespace {

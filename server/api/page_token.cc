@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/base/sha256.h"
+#include "common/files/sha256.h"
 
 namespace hpo {
 namespace {

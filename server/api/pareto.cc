@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "common/base/status.h"
-#include "sampler/history.h"
+#include "sampler/api/history.h"
 #include "sampler/numeric/non_domination.h"
 
 namespace hpo {

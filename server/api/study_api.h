@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/memory/plan/memory_plan.h"
 #include "common/study/imported_trial.h"
 #include "common/study/study.h"
 #include "common/study/study_status.h"
 #include "common/study/trial_view.h"
+#include "memory/plan/memory_plan.h"
 #include "server/orders/study_request.h"
 #include "server/storage/trial_query.h"
 

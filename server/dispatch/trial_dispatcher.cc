@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/trial_scheduler_test.cc.
 #include "server/dispatch/trial_dispatcher.h"
 
 #include <algorithm>
@@ -13,8 +14,8 @@
 #include "server/storage/study_store.h"
 #include "server/studies/blocked_study.h"
 #include "server/studies/held_trials.h"
-#include "server/studies/lease_token.h"
 #include "server/studies/study_end.h"
+#include "server/trials/lease_token.h"
 #include "server/workers/lease.h"
 
 namespace hpo {

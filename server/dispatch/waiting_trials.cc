@@ -1,10 +1,11 @@
+// Tested by tests/server/scheduler/waiting_order_test.cc.
 #include "server/dispatch/waiting_trials.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/memory/plan/fit_decision.h"
+#include "memory/plan/fit_decision.h"
 #include "server/placement/capability.h"
 #include "server/studies/trial_writer.h"
 

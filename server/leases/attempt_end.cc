@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "common/base/status.h"
-#include "server/studies/outcome_value.h"
+#include "server/trials/outcome_value.h"
 
 namespace hpo {
 namespace {

@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/trial_scheduler_test.cc.
 #include "server/leases/lease_control.h"
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Tested by tests/server/leases/lost_worker_test.cc.
 #include "server/leases/worker_sessions.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tested by tests/server/optuna/optuna_api_test.cc.
 #include "server/optuna/optuna_store.h"
 
 #include <limits>

@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "common/interop/optuna/optuna_trial.h"
 #include "common/study/study.h"
-#include "server/storage/database.h"
+#include "server/storage/sqlite/database.h"
 
 namespace hpo {
 

@@ -1,3 +1,4 @@
+// Tested by tests/server/optuna/optuna_api_test.cc.
 #include "server/optuna/own_studies.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/edit_study_test.cc.
 #include "server/orders/edit_study.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 #include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
 #include "server/studies/study_loader.h"
-#include "server/studies/typed_params.h"
+#include "server/trials/typed_params.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/import_test.cc.
 #include "server/orders/import_trials.h"
 
 #include <utility>
@@ -9,9 +10,9 @@
 #include "nlohmann/json.hpp"
 #include "server/placement/capability.h"
 #include "server/storage/records.h"
-#include "server/studies/outcome_value.h"
 #include "server/studies/trial_writer.h"
-#include "server/studies/typed_params.h"
+#include "server/trials/outcome_value.h"
+#include "server/trials/typed_params.h"
 
 namespace hpo {
 namespace {

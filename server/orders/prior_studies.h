@@ -6,7 +6,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "common/study/study.h"
-#include "sampler/sampler.h"
+#include "sampler/api/sampler.h"
 #include "server/storage/records.h"
 #include "server/studies/study_registry.h"
 

@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/archive_test.cc.
 #include "server/orders/study_archiver.h"
 
 #include <memory>
@@ -6,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "common/files/sha256.h"
 #include "server/storage/attempt_store.h"
 #include "server/storage/study_store.h"
 #include "server/studies/study_loader.h"

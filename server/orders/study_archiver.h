@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/storage/database.h"
+#include "server/storage/sqlite/database.h"
 #include "server/storage/study_archive.h"
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"

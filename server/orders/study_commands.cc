@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/studies_test.cc.
 #include "server/orders/study_commands.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/orders_test.cc.
 #include "server/orders/study_orders.h"
 
 #include <functional>

@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/orders_test.cc.
 #include "server/orders/trial_enqueuer.h"
 
 #include <map>
@@ -15,7 +16,7 @@
 #include "sampler/space/random_configuration.h"
 #include "server/placement/capability.h"
 #include "server/storage/trial_store.h"
-#include "server/studies/typed_params.h"
+#include "server/trials/typed_params.h"
 
 namespace hpo {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/memory/plan/fit_decision.h"
+#include "memory/plan/fit_decision.h"
 
 namespace hpo {
 namespace {

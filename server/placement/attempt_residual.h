@@ -4,11 +4,11 @@
 #include <memory>
 #include <optional>
 
-#include "common/memory/need/replay_table.h"
 #include "common/protocol/worker_exchange.h"
 #include "common/protocol/worker_facts.h"
 #include "common/study/study.h"
 #include "common/study/trial.h"
+#include "memory/need/replay_table.h"
 #include "server/storage/records.h"
 
 namespace hpo {

@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/capacity_test.cc.
 #include "server/placement/capability.h"
 
 #include <algorithm>
@@ -6,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
-#include "common/memory/plan/fit_decision.h"
 #include "common/models/model_parameters.h"
 #include "common/models/task_kind.h"
 #include "common/study/model_catalog.h"
+#include "memory/plan/fit_decision.h"
 
 namespace hpo {
 namespace {

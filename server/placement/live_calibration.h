@@ -6,7 +6,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "common/memory/need/calibration.h"
+#include "memory/need/calibration.h"
 
 namespace hpo {
 

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/memory/plan/config_advice.h"
-#include "common/memory/plan/space_survey.h"
 #include "common/study/trial.h"
+#include "memory/plan/config_advice.h"
+#include "memory/plan/space_survey.h"
 #include "sampler/space/cheapest_configuration.h"
 #include "server/placement/capability.h"
 

@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/capacity_test.cc.
 #include "server/placement/placement.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/random.h"
-#include "common/memory/plan/fit_decision.h"
+#include "memory/plan/fit_decision.h"
 #include "server/placement/capability.h"
 
 namespace hpo {

@@ -6,13 +6,13 @@
 
 #include "absl/time/time.h"
 #include "common/base/bytes.h"
-#include "common/memory/plan/fit_decision.h"
 #include "common/protocol/worker_exchange.h"
 #include "common/protocol/worker_facts.h"
 #include "common/study/study.h"
 #include "common/study/trial.h"
-#include "sampler/history.h"
-#include "sampler/sampler.h"
+#include "memory/plan/fit_decision.h"
+#include "sampler/api/history.h"
+#include "sampler/api/sampler.h"
 #include "server/placement/live_calibration.h"
 #include "server/storage/records.h"
 

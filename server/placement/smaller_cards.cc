@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/memory/plan/fit_decision.h"
+#include "memory/plan/fit_decision.h"
 #include "server/placement/capability.h"
 
 namespace hpo {

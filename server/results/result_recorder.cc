@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/trial_scheduler_test.cc.
 #include "server/results/result_recorder.h"
 
 #include <algorithm>
@@ -8,14 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
-#include "common/memory/plan/fit_decision.h"
+#include "memory/plan/fit_decision.h"
 #include "nlohmann/json.hpp"
 #include "server/leases/attempt_end.h"
 #include "server/leases/retry_policy.h"
 #include "server/placement/attempt_residual.h"
 #include "server/storage/row_codec.h"
-#include "server/studies/lease_token.h"
-#include "server/studies/outcome_value.h"
+#include "server/trials/lease_token.h"
+#include "server/trials/outcome_value.h"
 
 namespace hpo {
 namespace {

@@ -1,3 +1,4 @@
+// Tested by tests/server/rpc/rpc_server_test.cc.
 #include "server/rpc/convert_study.h"
 
 #include <set>
@@ -6,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
-#include "common/study/study_file.h"
+#include "common/study_file/study_file.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/params_proto.h"
 #include "proto/convert/study_proto.h"

@@ -1,3 +1,4 @@
+// Tested by tests/integration/test_optuna_storage.py.
 #include "server/rpc/optuna_service.h"
 
 #include <map>

@@ -1,3 +1,4 @@
+// Tested by tests/server/rpc/rpc_server_test.cc.
 #include "server/rpc/study_service.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
-#include "common/study/study_file.h"
+#include "common/study_file/study_file.h"
 #include "proto/convert/grpc_status.h"
 #include "proto/convert/params_proto.h"
 #include "proto/convert/study_proto.h"

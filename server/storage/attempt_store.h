@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
 #include "common/study/trial.h"
-#include "server/storage/database.h"
 #include "server/storage/records.h"
+#include "server/storage/sqlite/database.h"
 
 namespace hpo {
 

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/storage/database.h"
 #include "server/storage/records.h"
+#include "server/storage/sqlite/database.h"
 
 namespace hpo {
 

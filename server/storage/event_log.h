@@ -9,8 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/base/ids.h"
-#include "server/storage/database.h"
 #include "server/storage/records.h"
+#include "server/storage/sqlite/database.h"
 
 namespace hpo {
 

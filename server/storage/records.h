@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "common/memory/need/calibration.h"
 #include "common/protocol/worker_facts.h"
 #include "common/study/study.h"
 #include "common/study/study_status.h"
 #include "common/study/trial.h"
+#include "memory/need/calibration.h"
 
 namespace hpo {
 

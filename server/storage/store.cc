@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/base/steady_wait.h"
-#include "server/storage/integrity.h"
-#include "server/storage/migrations.h"
+#include "server/storage/sqlite/integrity.h"
+#include "server/storage/sqlite/migrations.h"
 
 namespace hpo {
 namespace {

@@ -9,8 +9,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "server/storage/database.h"
-#include "server/storage/database_lock.h"
+#include "server/storage/sqlite/database.h"
+#include "server/storage/sqlite/database_lock.h"
 #include "server/storage/write_queue.h"
 
 namespace hpo {

@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/archive_test.cc.
 #include "server/storage/study_archive.h"
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/json_reader.h"
-#include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "common/files/sha256.h"
 #include "nlohmann/json.hpp"
 #include "server/storage/row_codec.h"
 

@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/storage/database.h"
+#include "server/storage/sqlite/database.h"
 
 namespace hpo {
 

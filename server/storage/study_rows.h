@@ -5,8 +5,8 @@
 #include <string>
 
 #include "server/storage/attempt_store.h"
-#include "server/storage/database.h"
 #include "server/storage/event_log.h"
+#include "server/storage/sqlite/database.h"
 #include "server/storage/trial_store.h"
 
 namespace hpo {

@@ -1,12 +1,13 @@
+// Tested by tests/server/storage/stores_test.cc.
 #include "server/storage/study_store.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/checksum.h"
 #include "common/base/limits.h"
-#include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "common/files/checksum.h"
+#include "common/files/sha256.h"
 #include "common/protocol/worker_facts_fields.h"
 #include "common/study/study_json.h"
 #include "common/study/trial_fields.h"

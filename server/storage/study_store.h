@@ -14,8 +14,8 @@
 #include "absl/time/time.h"
 #include "common/base/ids.h"
 #include "common/protocol/worker_facts.h"
-#include "server/storage/database.h"
 #include "server/storage/records.h"
+#include "server/storage/sqlite/database.h"
 
 namespace hpo {
 

@@ -1,3 +1,4 @@
+// Tested by tests/server/storage/stores_test.cc.
 #include "server/storage/trial_store.h"
 
 #include <utility>

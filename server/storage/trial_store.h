@@ -17,8 +17,8 @@
 #include "common/study/study.h"
 #include "common/study/study_status.h"
 #include "common/study/trial.h"
-#include "server/storage/database.h"
 #include "server/storage/records.h"
+#include "server/storage/sqlite/database.h"
 #include "server/storage/trial_query.h"
 
 namespace hpo {

@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "server/storage/database.h"
+#include "server/storage/sqlite/database.h"
 
 namespace hpo {
 

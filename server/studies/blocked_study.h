@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "server/studies/open_trials.h"
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
+#include "server/trials/open_trials.h"
 
 namespace hpo {
 

@@ -16,7 +16,7 @@
 #include "server/studies/study_registry.h"
 #include "server/studies/study_runtime.h"
 #include "server/studies/trial_writer.h"
-#include "server/studies/work_signal.h"
+#include "server/trials/work_signal.h"
 #include "server/workers/lease.h"
 #include "server/workers/worker_registry.h"
 

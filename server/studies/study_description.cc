@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/restart_test.cc.
 #include "server/studies/study_description.h"
 
 #include <algorithm>

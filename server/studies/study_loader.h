@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/placement/live_calibration.h"
-#include "server/storage/database.h"
+#include "server/storage/sqlite/database.h"
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
 

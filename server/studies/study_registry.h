@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/studies/study_runtime.h"
-#include "server/studies/work_signal.h"
+#include "server/trials/work_signal.h"
 
 namespace hpo {
 

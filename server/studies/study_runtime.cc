@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/studies_test.cc.
 #include "server/studies/study_runtime.h"
 
 #include <utility>
@@ -5,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/study/study_status.h"
-#include "sampler/termination.h"
-#include "server/studies/typed_params.h"
+#include "sampler/factory/termination.h"
+#include "server/trials/typed_params.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

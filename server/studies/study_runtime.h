@@ -15,18 +15,18 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/study/study.h"
-#include "sampler/failures.h"
-#include "sampler/history.h"
-#include "sampler/make_pruner.h"
-#include "sampler/make_sampler.h"
-#include "sampler/pruner.h"
-#include "sampler/sampler.h"
+#include "sampler/api/failures.h"
+#include "sampler/api/history.h"
+#include "sampler/api/pruner.h"
+#include "sampler/api/sampler.h"
+#include "sampler/factory/make_pruner.h"
+#include "sampler/factory/make_sampler.h"
 #include "server/storage/records.h"
-#include "server/studies/change_feed.h"
-#include "server/studies/open_trials.h"
 #include "server/studies/study_sampler.h"
-#include "server/studies/trial_change.h"
-#include "server/studies/worker_obstacles.h"
+#include "server/trials/change_feed.h"
+#include "server/trials/open_trials.h"
+#include "server/trials/trial_change.h"
+#include "server/trials/worker_obstacles.h"
 
 namespace hpo {
 
@@ -41,13 +41,14 @@ struct StudyFactories {
 struct StudyStanding {
   StudyOrder order = StudyOrder::kRun;
   TrialNumber failures_from;  // as StudyRecord's
-  // Why failures have ended it (sampler/failures.h); nullopt: they have not.
+  // Why failures have ended it (sampler/api/failures.h); nullopt: they have not.
   std::optional<TooManyFailures> failure;
   // Which trial has reached budget.target, and how to go on; empty: none has, or there is no
   // target.
   std::string target_reached;
   // Why no more trials are proposed although trials and time are left: the target, or
-  // sampler/termination.h. Of one whose budget is used up by failures alone: that. Empty otherwise.
+  // sampler/factory/termination.h. Of one whose budget is used up by failures alone: that. Empty
+  // otherwise.
   std::string termination;
   // Queued trials may be handed out.
   bool hands_out = false;

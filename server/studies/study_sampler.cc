@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sampler/gp/regret_bound.h"
-#include "server/studies/typed_params.h"
+#include "server/trials/typed_params.h"
 
 namespace hpo {
 namespace {

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "common/study/study.h"
-#include "sampler/history.h"
-#include "sampler/sampler.h"
+#include "sampler/api/history.h"
+#include "sampler/api/sampler.h"
 
 namespace hpo {
 

@@ -1,3 +1,4 @@
+// Tested by tests/server/scheduler/trial_scheduler_test.cc.
 #include "server/studies/trial_writer.h"
 
 #include <algorithm>

@@ -17,8 +17,8 @@
 #include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
 #include "server/studies/study_runtime.h"
-#include "server/studies/trial_change.h"
-#include "server/studies/work_signal.h"
+#include "server/trials/trial_change.h"
+#include "server/trials/work_signal.h"
 
 namespace hpo {
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
-#include "server/studies/typed_params.h"
+#include "server/trials/typed_params.h"
 
 namespace hpo {
 namespace {

@@ -1,3 +1,4 @@
+// Tested by tests/server/leases/lost_worker_test.cc.
 #include "server/workers/worker_registry.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/program.h"
+#include "cli/program/program.h"
 #include "common/study/model_catalog.h"
 #include "nlohmann/json.hpp"
 #include "proto/convert/worker_proto.h"

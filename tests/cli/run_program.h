@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/program.h"
+#include "cli/program/program.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -26,8 +26,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/memory/allocator/allocator_model.h"
-#include "common/memory/allocator/allocator_settings.h"
+#include "memory/allocator/allocator_model.h"
+#include "memory/allocator/allocator_settings.h"
 #include "nlohmann/json.hpp"
 #include "tests/fake_cuda/allocation_draws.h"
 

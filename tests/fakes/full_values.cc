@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "common/study/model_catalog.h"
-#include "common/study/study_file.h"
+#include "common/study_file/study_file.h"
 
 namespace hpo {
 

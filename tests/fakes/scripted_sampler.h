@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "sampler/pruner.h"
-#include "sampler/sampler.h"
+#include "sampler/api/pruner.h"
+#include "sampler/api/sampler.h"
 
 namespace hpo {
 

@@ -12,11 +12,11 @@
 #include "common/base/status.h"
 #include "common/base/utf8.h"
 #include "tests/fuzz/check_encoding.h"
-#include "worker/text/tokenizers/bpe_files.h"
+#include "worker/text/tokenizers/families/bpe_files.h"
 #include "worker/text/tokenizers/parts/byte_alphabet.h"
 #include "worker/text/tokenizers/parts/utf8.h"
-#include "worker/text/tokenizers/pipeline_tokenizer.h"
-#include "worker/text/tokenizers/special_tokens.h"
+#include "worker/text/tokenizers/pipeline/pipeline_tokenizer.h"
+#include "worker/text/tokenizers/pipeline/special_tokens.h"
 
 namespace {
 

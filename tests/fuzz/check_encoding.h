@@ -6,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
-#include "worker/text/tokenizers/tokenizer.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
 
 namespace hpo {
 

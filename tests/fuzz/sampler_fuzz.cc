@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/space/search_space_validation.h"
-#include "sampler/make_sampler.h"
-#include "sampler/sampler.h"
+#include "sampler/api/sampler.h"
+#include "sampler/factory/make_sampler.h"
 #include "sampler/space/effective_batch.h"
 #include "sampler/space/random_configuration.h"
 

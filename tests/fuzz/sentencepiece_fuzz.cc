@@ -8,9 +8,9 @@
 
 #include "absl/strings/string_view.h"
 #include "tests/fuzz/check_encoding.h"
-#include "worker/text/tokenizers/parts/sentencepiece_subwords.h"
-#include "worker/text/tokenizers/pipeline_tokenizer.h"
-#include "worker/text/tokenizers/special_tokens.h"
+#include "worker/text/tokenizers/families/sentencepiece_subwords.h"
+#include "worker/text/tokenizers/pipeline/pipeline_tokenizer.h"
+#include "worker/text/tokenizers/pipeline/special_tokens.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;

@@ -7,8 +7,8 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/study/study_edit.h"
-#include "common/study/study_file.h"
 #include "common/study/study_json.h"
+#include "common/study_file/study_file.h"
 #include "nlohmann/json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

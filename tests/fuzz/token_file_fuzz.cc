@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "common/files/sha256.h"
 #include "worker/text/batching/token_file.h"
 
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 #include "tests/fuzz/check_encoding.h"
-#include "worker/text/tokenizers/tokenizer_json.h"
+#include "worker/text/tokenizers/families/tokenizer_json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view input(reinterpret_cast<const char*>(data), size);

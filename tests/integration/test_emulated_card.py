@@ -73,7 +73,7 @@ class Cards(unittest.TestCase):
 @unittest.skipUnless((BUILD / "bin" / "hpo-trainer").exists(), "built without LibTorch")
 class Profile(unittest.TestCase):
     def test_workspaces_are_those_that_are_assumed_of_cards_not_measured(self):
-        """kCudaWorkspace and kLargestCudaWorkspace of common/memory/need/device_defaults.h."""
+        """kCudaWorkspace and kLargestCudaWorkspace of memory/need/device_defaults.h."""
         for card, workspace in (("t4", 19136512), ("a100", 19136512), ("h100", 69206016)):
             with self.subTest(card):
                 done = run(card, BUILD / "bin" / "hpo-trainer", "--profile-device", "--device",

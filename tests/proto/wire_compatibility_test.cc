@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "hpo/v1/admin.pb.h"

@@ -3,9 +3,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 #include "sampler/numeric/portable_math.h"
-#include "sampler/tpe/trial_split.h"
+#include "sampler/priors/trial_split.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

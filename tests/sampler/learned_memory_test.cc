@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 #include "sampler/space/numeric_scale.h"
 #include "tests/sampler/simulated_study.h"
 

@@ -4,8 +4,8 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "sampler/make_pruner.h"
-#include "sampler/pruner.h"
+#include "sampler/api/pruner.h"
+#include "sampler/factory/make_pruner.h"
 #include "tests/golden_file.h"
 
 namespace hpo {

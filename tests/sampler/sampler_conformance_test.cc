@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/space/search_space_validation.h"
 #include "gtest/gtest.h"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 #include "sampler/numeric/portable_math.h"
 #include "sampler/simple/grid_sampler.h"
 #include "sampler/space/numeric_scale.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/base/status.h"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 
 namespace hpo {
 

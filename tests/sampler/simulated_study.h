@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "sampler/sampler.h"
+#include "sampler/api/sampler.h"
 
 namespace hpo {
 

@@ -4,10 +4,10 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "sampler/priors/trial_split.h"
 #include "sampler/space/model_view.h"
 #include "sampler/tpe/density_ratio.h"
 #include "sampler/tpe/model_space.h"
-#include "sampler/tpe/trial_split.h"
 #include "tests/golden_file.h"
 #include "tests/sampler/golden_space.h"
 #include "tests/sampler/simulated_study.h"

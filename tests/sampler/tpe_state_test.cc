@@ -3,7 +3,7 @@
 #include <map>
 
 #include "gtest/gtest.h"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 #include "sampler/tpe/tpe_model.h"
 #include "sampler/tpe/tpe_sampler.h"
 #include "tests/sampler/simulated_study.h"

@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "absl/strings/str_split.h"
-#include "common/base/sha256.h"
+#include "common/files/sha256.h"
 #include "gmock/gmock.h"
-#include "server/storage/database.h"
-#include "server/storage/restore_database.h"
+#include "server/storage/sqlite/database.h"
+#include "server/storage/sqlite/restore_database.h"
 #include "spdlog/sinks/ostream_sink.h"
 #include "spdlog/spdlog.h"
 #include "tests/cli/run_program.h"

@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/random.h"
-#include "server/storage/database.h"
+#include "server/storage/sqlite/database.h"
 #include "tests/fakes/random_message.h"
 #include "tests/server/coordinator_fixture.h"
 

@@ -1,3 +1,4 @@
+// Tested by tests/worker/command/message_channel_test.cc.
 #include "worker/channel/message_channel.h"
 
 #include <fcntl.h>

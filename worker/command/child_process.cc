@@ -1,3 +1,4 @@
+// Tested by tests/worker/command/run_command_test.cc.
 #include "worker/command/child_process.h"
 
 #include <fcntl.h>
@@ -14,9 +15,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/spawn.h"
 #include "common/device/host_memory.h"
 #include "common/device/process_tree.h"
+#include "common/files/spawn.h"
 
 namespace hpo {
 namespace {

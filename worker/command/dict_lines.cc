@@ -1,3 +1,4 @@
+// Tested by tests/worker/command/printed_dict_test.cc.
 #include "worker/command/dict_lines.h"
 
 #include <algorithm>

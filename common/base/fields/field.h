@@ -5,7 +5,7 @@
 //   }
 //
 // `visit` takes a Field and the member. What reads, writes or describes a Budget is a lambda that
-// is handed to it: json_fields.h, the study file (common/study/study_file.cc) and its manual.
+// is handed to it: json_fields.h, the study file (common/study_file/study_file.cc) and its manual.
 #pragma once
 
 #include <concepts>

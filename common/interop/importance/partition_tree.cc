@@ -1,3 +1,4 @@
+// Tested by tests/common/interop/importance/fanova_test.cc.
 #include "common/interop/importance/partition_tree.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tested by tests/common/interop/optuna/optuna_study_test.cc.
 #include "common/interop/optuna/optuna_source.h"
 
 #include <cmath>

@@ -2,7 +2,7 @@
 
 import re
 
-# As sampler/termination.cc, server/studies/study_runtime.cc and server/studies/study_end.cc say it, and what does the
+# As sampler/factory/termination.cc, server/studies/study_runtime.cc and server/studies/study_end.cc say it, and what does the
 # same in Python.
 _SAME = ((r"hpo study edit (\S+) FILE, with more values in FILE", "{study}.edit({{...}}) gives it more values"),
          (r"hpo trial retry --failed --study \S+", "{study}.retry() queues them again"),

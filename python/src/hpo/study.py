@@ -30,7 +30,7 @@ from .values import Objects, plain, plain_tree, whole
 WAIT_S = 2.0  # of one call
 _LOOK_S = 2.0  # between looks for dead processes
 _PROPOSE_S = 0.1  # between looks for a place for a sampler's proposal
-_SPACE_USED_UP = "every configuration of the space has been tried"  # as sampler/termination.cc says it
+_SPACE_USED_UP = "every configuration of the space has been tried"  # as sampler/factory/termination.cc says it
 Result = Union[float, Sequence[float], Mapping[str, float], Exception, None]
 Callback = Callable[["Study", TrialRecord], Any]
 

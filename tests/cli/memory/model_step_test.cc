@@ -1,9 +1,9 @@
-#include "cli/memory/model_step.h"
+#include "memory/offline/model_step.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/memory/plan/step_advice.h"
+#include "memory/offline/step_advice.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/run_program.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/render/terminal.h"
+#include "cli/client/terminal.h"
 
 namespace hpo {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/sha256.h"
+#include "common/files/sha256.h"
 #include "common/models/model_config.h"
 #include "common/study/model_catalog.h"
 #include "gmock/gmock.h"

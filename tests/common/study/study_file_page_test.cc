@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 #include "common/study/study_fields.h"
 #include "gtest/gtest.h"
 #include "tests/test_paths.h"

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/study/study_edit.h"
-#include "common/study/study_file.h"
 #include "common/study/study_json.h"
+#include "common/study_file/study_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "common/base/random.h"
 #include "gmock/gmock.h"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

@@ -5,8 +5,8 @@
 
 #include "common/base/random.h"
 #include "gtest/gtest.h"
+#include "sampler/factory/make_sampler.h"
 #include "sampler/gp/quality_points.h"
-#include "sampler/make_sampler.h"
 #include "sampler/space/model_view.h"
 #include "tests/sampler/simulated_study.h"
 

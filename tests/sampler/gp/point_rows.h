@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sampler/gp/matern_kernel.h"
+#include "sampler/gp/surrogate/matern_kernel.h"
 
 namespace hpo {
 

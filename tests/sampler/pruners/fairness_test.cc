@@ -11,9 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "common/base/random.h"
 #include "gtest/gtest.h"
-#include "sampler/history.h"
-#include "sampler/make_pruner.h"
-#include "sampler/pruner.h"
+#include "sampler/api/history.h"
+#include "sampler/api/pruner.h"
+#include "sampler/factory/make_pruner.h"
 
 namespace hpo {
 namespace {

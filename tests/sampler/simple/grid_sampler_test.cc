@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/space/search_space_validation.h"
 #include "gtest/gtest.h"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

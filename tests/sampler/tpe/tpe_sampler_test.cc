@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

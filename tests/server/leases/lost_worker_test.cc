@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "common/base/spawn.h"
+#include "common/files/spawn.h"
 #include "common/protocol/process_identity.h"
 #include "gmock/gmock.h"
 #include "tests/server/scheduler/scheduler_fixture.h"

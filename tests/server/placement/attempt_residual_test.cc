@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "common/memory/plan/fit_decision.h"
+#include "memory/plan/fit_decision.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {

@@ -4,7 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {

@@ -1,7 +1,7 @@
 // Studies are archived, deleted and restored.
 #include <gmock/gmock.h>
 
-#include "common/base/sha256.h"
+#include "common/files/sha256.h"
 #include "nlohmann/json.hpp"
 #include "server/api/study_api.h"
 #include "tests/server/scheduler/scheduler_fixture.h"

@@ -3,7 +3,7 @@
 #include "server/studies/blocked_study.h"
 
 #include "gmock/gmock.h"
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {

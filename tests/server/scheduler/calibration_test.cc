@@ -1,6 +1,6 @@
 // What attempts use widens the margin of those that follow, on every worker and across restarts.
-#include "common/memory/plan/fit_decision.h"
 #include "gmock/gmock.h"
+#include "memory/plan/fit_decision.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {

@@ -2,9 +2,9 @@
 // restart knows the same.
 #include <gmock/gmock.h>
 
-#include "sampler/make_sampler.h"
+#include "sampler/factory/make_sampler.h"
 #include "server/api/study_api.h"
-#include "server/studies/typed_params.h"
+#include "server/trials/typed_params.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {

@@ -1,7 +1,7 @@
 // The server dies and comes back on the same database.
 #include <filesystem>
 
-#include "server/studies/lease_token.h"
+#include "server/trials/lease_token.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {

@@ -1,7 +1,7 @@
 #include "server/storage/calibration_store.h"
 
 #include "gtest/gtest.h"
-#include "server/storage/migrations.h"
+#include "server/storage/sqlite/migrations.h"
 #include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
 #include "tests/fakes/temporary_database.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "gmock/gmock.h"
-#include "server/storage/migrations.h"
-#include "server/storage/restore_database.h"
+#include "server/storage/sqlite/migrations.h"
+#include "server/storage/sqlite/restore_database.h"
 #include "tests/fakes/temporary_database.h"
 #include "tests/server/storage/faulty_vfs.h"
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "gmock/gmock.h"
-#include "server/storage/migrations.h"
+#include "server/storage/sqlite/migrations.h"
 #include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
 #include "tests/fakes/temporary_database.h"

@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "spdlog/spdlog.h"
 #include "tests/fakes/fake_coordinator.h"
-#include "worker/agent/agent_loop.h"
+#include "worker/agent/loop/agent_loop.h"
 
 namespace hpo {
 

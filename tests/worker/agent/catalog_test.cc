@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/read_file.h"
-#include "common/base/sha256.h"
+#include "common/files/read_file.h"
+#include "common/files/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

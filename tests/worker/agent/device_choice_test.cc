@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 #include "worker/agent/device/capacity.h"
 #include "worker/agent/device/select_gpu.h"
-#include "worker/agent/fleet.h"
+#include "worker/agent/loop/fleet.h"
 
 namespace hpo {
 namespace {

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 #include "common/protocol/trainer_protocol.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

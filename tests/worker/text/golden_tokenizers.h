@@ -10,12 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/sha256.h"
+#include "common/files/sha256.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/test_paths.h"
 #include "worker/text/tokenizers/make_tokenizer.h"
-#include "worker/text/tokenizers/tokenizer.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
 
 namespace hpo {
 

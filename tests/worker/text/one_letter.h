@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "worker/text/tokenizers/parts/wordpiece.h"
+#include "worker/text/tokenizers/families/wordpiece.h"
 
 namespace hpo {
 

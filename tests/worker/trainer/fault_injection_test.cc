@@ -5,12 +5,12 @@
 #include "tests/worker/trainer/failing_allocations.h"
 #include "tests/worker/trainer/tiny_model.h"
 #include "worker/text/batching/batcher.h"
+#include "worker/trainer/base/random_state.h"
+#include "worker/trainer/data/probe.h"
 #include "worker/trainer/memory/oom_guard.h"
 #include "worker/trainer/models/files/safetensors.h"
-#include "worker/trainer/random_state.h"
-#include "worker/trainer/run_trial.h"
+#include "worker/trainer/program/run_trial.h"
 #include "worker/trainer/training/backward_barrier.h"
-#include "worker/trainer/training/probe.h"
 
 namespace hpo {
 namespace {

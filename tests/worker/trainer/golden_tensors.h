@@ -7,8 +7,8 @@
 
 #include "gtest/gtest.h"
 #include "tests/test_paths.h"
+#include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/files/safetensors.h"
-#include "worker/trainer/torch_headers.h"
 
 namespace hpo {
 

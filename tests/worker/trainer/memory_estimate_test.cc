@@ -1,5 +1,5 @@
 // The estimate by three layers against what the trainer's own loop allocates on a CPU, to the byte.
-#include "common/memory/need/memory_estimate.h"
+#include "memory/need/memory_estimate.h"
 
 #include <ATen/Parallel.h>
 
@@ -12,9 +12,9 @@
 #include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
 #include "worker/trainer/memory/device_memory.h"
-#include "worker/trainer/models/weights.h"
+#include "worker/trainer/models/files/weights.h"
+#include "worker/trainer/optimizers/adamw.h"
 #include "worker/trainer/tasks/text_classification.h"
-#include "worker/trainer/training/optimizers/adamw.h"
 #include "worker/trainer/training/train_loop.h"
 
 namespace hpo {

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/need/memory_replay.h"
 #include "gtest/gtest.h"
+#include "memory/need/memory_replay.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/same_events.h"
 #include "tests/worker/trainer/synthetic_trial.h"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/trainer/run_trial.h"
+#include "worker/trainer/program/run_trial.h"
 
 namespace hpo {
 namespace {

@@ -9,7 +9,7 @@
 #include "tests/worker/trainer/scripted_memory.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/memory/counting_allocator.h"
-#include "worker/trainer/run_trial.h"
+#include "worker/trainer/program/run_trial.h"
 
 namespace hpo {
 namespace {

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/need/memory_replay.h"
-#include "common/memory/need/trial_trace.h"
 #include "gtest/gtest.h"
+#include "memory/need/memory_replay.h"
+#include "memory/need/trial_trace.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "tests/worker/trainer/trace_recorder.h"
 #include "worker/trainer/memory/counting_allocator.h"
-#include "worker/trainer/run_trial.h"
+#include "worker/trainer/program/run_trial.h"
 
 namespace hpo {
 namespace {

@@ -10,10 +10,10 @@
 #include "absl/strings/str_join.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/memory/plan/memory_plan.h"
+#include "memory/plan/memory_plan.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/test_device.h"
-#include "worker/trainer/training/trial_batches.h"
+#include "worker/trainer/data/trial_batches.h"
 
 namespace hpo {
 namespace {

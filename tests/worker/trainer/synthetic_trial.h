@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/memory/need/memory_estimate.h"
-#include "common/memory/trace/trial_passes.h"
 #include "common/protocol/trainer_protocol.h"
+#include "memory/need/memory_estimate.h"
+#include "memory/trace/trial_passes.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "common/memory/trace/lora.h"
 #include "gtest/gtest.h"
+#include "memory/trace/lora.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/files/safetensors.h"
-#include "worker/trainer/run_trial.h"
+#include "worker/trainer/program/run_trial.h"
 
 namespace hpo {
 namespace {

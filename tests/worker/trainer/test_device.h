@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "worker/trainer/trial_device.h"
+#include "worker/trainer/device/trial_device.h"
 
 namespace hpo {
 

@@ -8,10 +8,10 @@
 
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/trainer/models/weights.h"
+#include "worker/trainer/models/files/weights.h"
+#include "worker/trainer/optimizers/adamw.h"
 #include "worker/trainer/tasks/text_classification.h"
 #include "worker/trainer/training/effective_batch.h"
-#include "worker/trainer/training/optimizers/adamw.h"
 
 namespace hpo {
 

@@ -9,7 +9,7 @@
 #include "common/protocol/trainer_protocol.h"
 #include "tests/worker/trainer/test_device.h"
 #include "worker/channel/event_sink.h"
-#include "worker/trainer/trial_device.h"
+#include "worker/trainer/device/trial_device.h"
 
 namespace hpo {
 

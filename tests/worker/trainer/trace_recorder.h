@@ -1,5 +1,5 @@
 // The sequence in which torch allocates and frees on a device, and what ran meanwhile: what the
-// drift guard compares with the generated trace (common/memory), and what tells a reader where a
+// drift guard compares with the generated trace (memory/), and what tells a reader where a
 // byte comes from.
 //
 // Blocks are numbered in the order of their allocation, so that two recordings of the same work are

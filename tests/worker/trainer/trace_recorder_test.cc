@@ -5,8 +5,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/memory/counting_allocator.h"
-#include "worker/trainer/torch_headers.h"
 
 namespace hpo {
 namespace {

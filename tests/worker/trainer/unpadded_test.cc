@@ -12,7 +12,7 @@
 #include "tests/worker/trainer/synthetic_trial.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/files/safetensors.h"
-#include "worker/trainer/run_trial.h"
+#include "worker/trainer/program/run_trial.h"
 
 namespace hpo {
 namespace {

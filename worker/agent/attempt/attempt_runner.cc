@@ -1,3 +1,4 @@
+// Tested by tests/worker/agent/loop/agent_loop_test.cc.
 #include "worker/agent/attempt/attempt_runner.h"
 
 #include <fcntl.h>
@@ -15,9 +16,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/command_line/terminal_text.h"
+#include "common/files/read_file.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/attempt/runs_folder.h"
 #include "worker/agent/process/exit_outcome.h"

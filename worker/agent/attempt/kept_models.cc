@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "common/base/json_reader.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
-#include "common/base/write_file.h"
+#include "common/files/read_file.h"
+#include "common/files/write_file.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
 #include "worker/agent/attempt/runs_folder.h"

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
-#include "common/base/checksum.h"
 #include "common/base/json_reader.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
-#include "common/base/write_file.h"
+#include "common/files/checksum.h"
+#include "common/files/read_file.h"
+#include "common/files/write_file.h"
 #include "common/study/trial_fields.h"
 #include "nlohmann/json.hpp"
 #include "worker/agent/attempt/trainer_job.h"

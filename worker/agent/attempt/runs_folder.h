@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "absl/status/status.h"
-#include "common/base/write_file.h"
+#include "common/files/write_file.h"
 
 namespace hpo {
 

@@ -13,8 +13,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/ids.h"
-#include "common/base/read_file.h"
-#include "common/base/write_file.h"
+#include "common/files/read_file.h"
+#include "common/files/write_file.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/wait_for_machine.h"
 

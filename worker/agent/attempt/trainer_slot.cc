@@ -1,3 +1,4 @@
+// Tested by tests/worker/agent/loop/agent_loop_test.cc.
 #include "worker/agent/attempt/trainer_slot.h"
 
 #include <poll.h>
@@ -9,9 +10,9 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/clock.h"
 #include "common/base/limits.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/device/host_memory.h"
+#include "common/files/read_file.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/exit_outcome.h"
 #include "worker/agent/process/poll_timeout.h"

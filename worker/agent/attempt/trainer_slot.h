@@ -12,10 +12,10 @@
 #include "absl/time/time.h"
 #include "common/protocol/trainer_protocol.h"
 #include "worker/agent/device/capacity.h"
+#include "worker/agent/process/backoff.h"
 #include "worker/agent/process/resident_watch.h"
 #include "worker/agent/process/stop_signal.h"
 #include "worker/agent/process/trainer_launcher.h"
-#include "worker/agent/session/backoff.h"
 
 namespace hpo {
 

@@ -1,3 +1,4 @@
+// Tested by tests/worker/agent/catalog_test.cc.
 #include "worker/agent/catalog/data_catalog.h"
 
 #include <filesystem>
@@ -5,10 +6,10 @@
 #include <utility>
 
 #include "common/base/json_reader.h"
-#include "common/base/read_file.h"
-#include "common/base/sha256.h"
 #include "common/base/status.h"
-#include "common/base/write_file.h"
+#include "common/files/read_file.h"
+#include "common/files/sha256.h"
+#include "common/files/write_file.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
 #include "worker/agent/catalog/contained_path.h"

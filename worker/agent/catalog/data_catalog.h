@@ -15,7 +15,7 @@
 #include "common/models/task_kind.h"
 #include "common/models/workload.h"
 #include "worker/agent/session/coordinator_client.h"
-#include "worker/text/tokenizers/tokenizer.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
 
 namespace hpo {
 

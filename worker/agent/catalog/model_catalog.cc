@@ -1,3 +1,4 @@
+// Tested by tests/worker/agent/catalog_test.cc.
 #include "worker/agent/catalog/model_catalog.h"
 
 #include <algorithm>
@@ -8,14 +9,14 @@
 
 #include "absl/strings/match.h"
 #include "common/base/json_reader.h"
-#include "common/base/read_file.h"
-#include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "common/files/read_file.h"
+#include "common/files/sha256.h"
 #include "common/models/model_config.h"
 #include "common/study/model_catalog.h"
 #include "nlohmann/json.hpp"
 #include "worker/agent/catalog/contained_path.h"
-#include "worker/text/data/foreign_file.h"
+#include "worker/text/files/foreign_file.h"
 #include "worker/text/tokenizers/make_tokenizer.h"
 
 namespace hpo {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/protocol/worker_facts.h"
-#include "worker/text/tokenizers/tokenizer.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
 
 namespace hpo {
 

@@ -11,7 +11,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/status.h"
 #include "common/device/processors.h"
-#include "common/memory/need/device_defaults.h"
+#include "memory/need/device_defaults.h"
 
 namespace hpo {
 namespace {

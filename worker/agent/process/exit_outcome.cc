@@ -3,7 +3,7 @@
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/spawn.h"
+#include "common/files/spawn.h"
 #include "common/study/outcome_text.h"
 
 namespace hpo {

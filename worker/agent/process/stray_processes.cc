@@ -19,9 +19,9 @@
 #include "absl/strings/str_split.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
-#include "common/base/read_file.h"
-#include "common/base/write_file.h"
 #include "common/device/process_tree.h"
+#include "common/files/read_file.h"
+#include "common/files/write_file.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/unique_fd.h"
 

@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "common/base/read_file.h"
-#include "common/base/spawn.h"
 #include "common/device/process_tree.h"
+#include "common/files/read_file.h"
+#include "common/files/spawn.h"
 #include "common/protocol/trainer_protocol.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/stray_processes.h"

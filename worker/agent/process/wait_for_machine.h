@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "absl/status/status.h"
+#include "worker/agent/process/backoff.h"
 #include "worker/agent/process/stop_signal.h"
-#include "worker/agent/session/backoff.h"
 
 namespace hpo {
 

@@ -15,8 +15,8 @@
 #include "absl/time/time.h"
 #include "common/protocol/worker_exchange.h"
 #include "worker/agent/device/capacity.h"
+#include "worker/agent/process/backoff.h"
 #include "worker/agent/process/wake_up.h"
-#include "worker/agent/session/backoff.h"
 #include "worker/agent/session/coordinator_client.h"
 #include "worker/agent/session/worker_session.h"
 

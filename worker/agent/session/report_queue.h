@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/protocol/worker_exchange.h"
-#include "worker/agent/session/backoff.h"
+#include "worker/agent/process/backoff.h"
 #include "worker/agent/session/coordinator_client.h"
 #include "worker/agent/session/worker_session.h"
 

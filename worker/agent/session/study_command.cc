@@ -1,3 +1,4 @@
+// Tested by tests/worker/agent/session/served_studies_test.cc.
 #include "worker/agent/session/study_command.h"
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "worker/agent/process/backoff.h"
 #include "worker/agent/process/stop_signal.h"
-#include "worker/agent/session/backoff.h"
 #include "worker/agent/session/coordinator_client.h"
 
 namespace hpo {

@@ -41,7 +41,7 @@ std::vector<BatchRows> TrainingBatches(const EncodedDataset& data, const EpochDr
 std::vector<BatchRows> EvaluationBatches(const EncodedDataset& data, int64_t batch_size);
 
 // Cuts a batch into consecutive parts of the given sizes (PartSizes of
-// common/memory/plan/memory_plan.h), which add up to the batch. The spans point into `batch`.
+// memory/plan/memory_plan.h), which add up to the batch. The spans point into `batch`.
 std::vector<std::span<const int64_t>> SplitBatch(const BatchRows& batch,
                                                  std::span<const int64_t> part_sizes);
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "worker/text/batching/token_file.h"
 #include "worker/text/data/dataset.h"
-#include "worker/text/tokenizers/tokenizer.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
 
 namespace hpo {
 

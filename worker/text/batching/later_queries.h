@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "worker/text/batching/batcher.h"
 #include "worker/text/batching/encoded_dataset.h"
-#include "worker/text/tokenizers/tokenizer.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
 
 namespace hpo {
 

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/models/query_answers.h"
 #include "worker/text/data/aspect_file.h"
-#include "worker/text/data/text_place.h"
+#include "worker/text/files/text_place.h"
 
 namespace hpo {
 namespace {

@@ -16,7 +16,7 @@
 #include "worker/text/batching/batcher.h"
 #include "worker/text/batching/encoded_dataset.h"
 #include "worker/text/data/span_queries.h"
-#include "worker/text/tokenizers/tokenizer.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
 
 namespace hpo {
 

@@ -10,11 +10,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/mapped_file.h"
-#include "common/base/read_file.h"
-#include "common/base/sha256.h"
 #include "common/base/status.h"
-#include "common/base/write_file.h"
+#include "common/files/mapped_file.h"
+#include "common/files/read_file.h"
+#include "common/files/sha256.h"
+#include "common/files/write_file.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "common/files/sha256.h"
 
 namespace hpo {
 namespace {

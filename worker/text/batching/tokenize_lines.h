@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "absl/status/status.h"
-#include "worker/text/tokenizers/tokenizer.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
 
 namespace hpo {
 

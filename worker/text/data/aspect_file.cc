@@ -9,12 +9,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/base/json_reader.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "common/files/read_file.h"
 #include "nlohmann/json.hpp"
 #include "worker/text/data/json_rows.h"
-#include "worker/text/data/text_encoding.h"
-#include "worker/text/data/text_place.h"
+#include "worker/text/files/text_encoding.h"
+#include "worker/text/files/text_place.h"
 
 namespace hpo {
 namespace {

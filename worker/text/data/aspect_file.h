@@ -47,7 +47,7 @@ struct AspectFile {
 std::vector<std::string> ClassesOf(const AspectFile& file);
 
 // Reads a whole file.
-//   NotFound, Unavailable  as ReadFile (common/base/read_file.h)
+//   NotFound, Unavailable  as ReadFile (common/files/read_file.h)
 //   InvalidArgument        no rows; a line that is no object of UTF-8; a member missing or of
 //                          another type; a row without aspects; a VA that is not two numbers with
 //                          '#' between. Names file, line and member.

@@ -1,3 +1,4 @@
+// Tested by tests/worker/text/data/readers_test.cc.
 #include "worker/text/data/csv.h"
 
 #include <algorithm>
@@ -15,10 +16,10 @@
 #include "common/base/status.h"
 #include "common/base/utf8.h"
 #include "worker/text/data/data_file_builder.h"
-#include "worker/text/data/field_names.h"
 #include "worker/text/data/readers.h"
-#include "worker/text/data/text_encoding.h"
-#include "worker/text/data/text_place.h"
+#include "worker/text/files/field_names.h"
+#include "worker/text/files/text_encoding.h"
+#include "worker/text/files/text_place.h"
 
 namespace hpo {
 namespace {

@@ -1,3 +1,4 @@
+// Tested by tests/worker/text/data/readers_test.cc.
 #include "worker/text/data/data_file_builder.h"
 
 #include <algorithm>

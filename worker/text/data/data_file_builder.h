@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "worker/text/data/readers.h"
-#include "worker/text/data/text_place.h"
+#include "worker/text/files/text_place.h"
 
 namespace hpo {
 

@@ -1,13 +1,13 @@
 #include "worker/text/data/data_set_facts.h"
 
 #include "common/base/limits.h"
-#include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "common/files/sha256.h"
 #include "worker/text/data/aspect_file.h"
 #include "worker/text/data/dataset.h"
 #include "worker/text/data/readers.h"
-#include "worker/text/data/text_place.h"
 #include "worker/text/data/text_questions.h"
+#include "worker/text/files/text_place.h"
 
 namespace hpo {
 namespace {

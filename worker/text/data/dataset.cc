@@ -16,7 +16,7 @@
 #include "common/base/limits.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
-#include "worker/text/data/text_place.h"
+#include "worker/text/files/text_place.h"
 
 namespace hpo {
 namespace {

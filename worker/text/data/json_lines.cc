@@ -1,3 +1,4 @@
+// Tested by tests/worker/text/data/readers_test.cc.
 #include "worker/text/data/json_lines.h"
 
 #include <optional>
@@ -12,7 +13,7 @@
 #include "worker/text/data/data_file_builder.h"
 #include "worker/text/data/json_rows.h"
 #include "worker/text/data/readers.h"
-#include "worker/text/data/text_encoding.h"
+#include "worker/text/files/text_encoding.h"
 
 namespace hpo {
 namespace {

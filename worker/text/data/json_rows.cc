@@ -1,3 +1,4 @@
+// Tested by tests/worker/text/data/readers_test.cc.
 #include "worker/text/data/json_rows.h"
 
 #include <algorithm>
@@ -17,8 +18,8 @@
 #include "common/base/utf8.h"
 #include "nlohmann/json.hpp"
 #include "worker/text/data/data_file_builder.h"
-#include "worker/text/data/field_names.h"
 #include "worker/text/data/readers.h"
+#include "worker/text/files/field_names.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {

@@ -5,11 +5,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
-#include "worker/text/data/foreign_file.h"
+#include "common/files/read_file.h"
 #include "worker/text/data/json_lines.h"
-#include "worker/text/data/text_place.h"
+#include "worker/text/files/foreign_file.h"
+#include "worker/text/files/text_place.h"
 
 namespace hpo {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "worker/text/tokenizers/parts/phrase_tokens.h"
+#include "worker/text/tokenizers/pipeline/phrase_tokens.h"
 
 namespace hpo {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "worker/text/data/aspect_file.h"
 #include "worker/text/data/text_questions.h"
-#include "worker/text/tokenizers/tokenizer.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
 
 namespace hpo {
 

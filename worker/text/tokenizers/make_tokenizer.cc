@@ -1,3 +1,4 @@
+// Tested by tests/worker/text/tokenizers/pipeline/tokenizer_test.cc.
 #include "worker/text/tokenizers/make_tokenizer.h"
 
 #include <filesystem>
@@ -5,14 +6,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "common/files/read_file.h"
 #include "nlohmann/json.hpp"
-#include "worker/text/tokenizers/byte_bpe_tokenizer.h"
-#include "worker/text/tokenizers/parts/wordpiece.h"
-#include "worker/text/tokenizers/sentencepiece_tokenizer.h"
-#include "worker/text/tokenizers/tokenizer_config.h"
-#include "worker/text/tokenizers/tokenizer_json.h"
+#include "worker/text/tokenizers/families/byte_bpe_tokenizer.h"
+#include "worker/text/tokenizers/families/sentencepiece_tokenizer.h"
+#include "worker/text/tokenizers/families/tokenizer_json.h"
+#include "worker/text/tokenizers/families/wordpiece.h"
+#include "worker/text/tokenizers/pipeline/tokenizer_config.h"
 
 namespace hpo {
 namespace {

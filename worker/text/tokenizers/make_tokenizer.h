@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/models/model_spec.h"
-#include "worker/text/tokenizers/tokenizer.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
 
 namespace hpo {
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
-#include "worker/trainer/training/loop_state.h"
+#include "worker/trainer/checkpoints/loop_state.h"
 
 namespace hpo {
 

@@ -16,9 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
-#include "common/base/write_file.h"
+#include "common/files/read_file.h"
+#include "common/files/write_file.h"
 #include "worker/trainer/checkpoints/checkpoint_manifest.h"
 
 namespace hpo {

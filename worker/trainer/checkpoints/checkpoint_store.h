@@ -50,7 +50,7 @@ class CheckpointStore {
   // Makes the checkpoint of `step` of what `fill` writes into the folder it is given, of about
   // `size`, then removes the older ones. Where the disk is full it makes room and tries once again.
   //   ResourceExhausted  the disk is full, or the study's quota would be exceeded
-  //   a status           of `fill`, or of the disk (common/base/read_file.h)
+  //   a status           of `fill`, or of the disk (common/files/read_file.h)
   absl::StatusOr<Checkpoint> Write(int64_t step, Bytes size,
                                    absl::FunctionRef<absl::Status(const std::string& folder)> fill,
                                    CheckpointNotes& notes);

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "worker/trainer/torch_headers.h"
-#include "worker/trainer/training/optimizers/optimizer.h"
+#include "worker/trainer/base/torch_headers.h"
+#include "worker/trainer/optimizers/optimizer.h"
 
 namespace hpo {
 

@@ -1,3 +1,4 @@
+// Tested by tests/integration/test_resume.py.
 #include "worker/trainer/checkpoints/trial_checkpoints.h"
 
 #include <filesystem>
@@ -5,13 +6,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
-#include "common/base/write_file.h"
+#include "common/files/read_file.h"
+#include "common/files/write_file.h"
 #include "nlohmann/json.hpp"
+#include "worker/trainer/base/trial_log.h"
 #include "worker/trainer/checkpoints/checkpoint_state.h"
 #include "worker/trainer/checkpoints/training_tensors.h"
-#include "worker/trainer/trial_log.h"
 
 namespace hpo {
 namespace {

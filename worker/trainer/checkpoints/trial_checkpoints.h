@@ -10,10 +10,10 @@
 #include "common/protocol/trainer_protocol.h"
 #include "nlohmann/json.hpp"
 #include "worker/channel/event_sink.h"
+#include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/checkpoints/checkpoint_store.h"
-#include "worker/trainer/torch_headers.h"
-#include "worker/trainer/training/loop_state.h"
-#include "worker/trainer/training/optimizers/optimizer.h"
+#include "worker/trainer/checkpoints/loop_state.h"
+#include "worker/trainer/optimizers/optimizer.h"
 
 namespace hpo {
 

@@ -1,3 +1,4 @@
+// Tested by tests/integration/test_emulated_card.py.
 // Part of the module hpo_cuda: the caching allocator's own trace. See cuda_module.h.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <cuda_runtime_api.h>

@@ -1,3 +1,4 @@
+// Tested by tests/integration/test_emulated_card.py.
 // The module hpo_cuda: the only code of the tree that names CUDA. See cuda_module.h for its
 // contract.
 #include <ATen/Context.h>

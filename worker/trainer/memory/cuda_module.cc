@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/user_folder.h"
+#include "common/files/user_folder.h"
 
 namespace hpo {
 namespace {

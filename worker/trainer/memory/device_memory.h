@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/bytes.h"
-#include "common/memory/allocator/allocator_model.h"
+#include "memory/allocator/allocator_model.h"
 
 namespace hpo {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/memory/need/memory_replay.h"
-#include "common/memory/need/ordered_replay.h"
+#include "memory/need/memory_replay.h"
+#include "memory/need/ordered_replay.h"
 
 namespace hpo {
 

@@ -8,9 +8,9 @@
 #include <memory>
 #include <optional>
 
-#include "common/memory/need/replay_table.h"
-#include "common/memory/plan/memory_plan.h"
-#include "common/memory/trace/trial_passes.h"
+#include "memory/need/replay_table.h"
+#include "memory/plan/memory_plan.h"
+#include "memory/trace/trial_passes.h"
 
 namespace hpo {
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/device/host_memory.h"
-#include "worker/trainer/trial_log.h"
+#include "worker/trainer/base/trial_log.h"
 
 namespace hpo {
 namespace {

@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "worker/trainer/base/autocast.h"
 #include "worker/trainer/models/adapters/frozen_parameters.h"
-#include "worker/trainer/models/autocast.h"
 #include "worker/trainer/models/bert_model.h"
 #include "worker/trainer/models/deberta_model.h"
 #include "worker/trainer/models/gpt2_model.h"
-#include "worker/trainer/models/layers.h"
+#include "worker/trainer/models/layers/layers.h"
+#include "worker/trainer/models/layers/recomputation.h"
 #include "worker/trainer/models/llama_model.h"
-#include "worker/trainer/models/recomputation.h"
 
 namespace hpo {
 

@@ -11,14 +11,14 @@
 
 #include "absl/strings/string_view.h"
 #include "common/models/model_spec.h"
-#include "worker/trainer/models/packed_input.h"
-#include "worker/trainer/torch_headers.h"
+#include "worker/trainer/base/torch_headers.h"
+#include "worker/trainer/models/layers/packed_input.h"
 
 namespace hpo {
 
 // All [batch, tokens] int64 on the model's device, or packed [1, tokens]. mask: 1 = token, 0 =
 // padding, at least one token in every row; undefined where rows are packed, which the families of
-// CheckUnpadded (common/memory/need/memory_estimate.h) alone can take. type_ids: ignored by
+// CheckUnpadded (memory/need/memory_estimate.h) alone can take. type_ids: ignored by
 // families without token types.
 struct ModelInput {
   torch::Tensor ids;

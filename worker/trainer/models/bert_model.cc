@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "common/models/model_modules.h"
-#include "worker/trainer/models/attention.h"
 #include "worker/trainer/models/encoder_layer.h"
+#include "worker/trainer/models/layers/attention.h"
 
 namespace hpo {
 

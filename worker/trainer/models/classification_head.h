@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "worker/trainer/models/layers.h"
-#include "worker/trainer/torch_headers.h"
+#include "worker/trainer/base/torch_headers.h"
+#include "worker/trainer/models/layers/layers.h"
 
 namespace hpo {
 

@@ -1,8 +1,9 @@
+// Tested by tests/worker/trainer/models/tiny_models_golden_test.cc.
 #include "worker/trainer/models/deberta_layer.h"
 
 #include <cmath>
 
-#include "worker/trainer/models/attention.h"
+#include "worker/trainer/models/layers/attention.h"
 
 namespace hpo {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "common/models/model_modules.h"
 #include "common/models/relative_positions.h"
-#include "worker/trainer/models/attention.h"
 #include "worker/trainer/models/deberta_layer.h"
+#include "worker/trainer/models/layers/attention.h"
 
 namespace hpo {
 

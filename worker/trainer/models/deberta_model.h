@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "worker/trainer/models/backbone.h"
-#include "worker/trainer/models/layers.h"
+#include "worker/trainer/models/layers/layers.h"
 
 namespace hpo {
 

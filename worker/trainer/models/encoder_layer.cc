@@ -1,6 +1,6 @@
 #include "worker/trainer/models/encoder_layer.h"
 
-#include "worker/trainer/models/attention.h"
+#include "worker/trainer/models/layers/attention.h"
 
 namespace hpo {
 

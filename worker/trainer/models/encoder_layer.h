@@ -5,9 +5,9 @@
 
 #include "common/models/activation.h"
 #include "common/models/model_spec.h"
+#include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/backbone.h"
-#include "worker/trainer/models/layers.h"
-#include "worker/trainer/torch_headers.h"
+#include "worker/trainer/models/layers/layers.h"
 
 namespace hpo {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/models/model_modules.h"
-#include "worker/trainer/models/attention.h"
+#include "worker/trainer/models/layers/attention.h"
 
 namespace hpo {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "worker/trainer/models/backbone.h"
-#include "worker/trainer/models/layers.h"
+#include "worker/trainer/models/layers/layers.h"
 
 namespace hpo {
 

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/models/model_modules.h"
-#include "worker/trainer/models/adapters/base_storage.h"
+#include "worker/trainer/models/layers/base_storage.h"
 
 namespace hpo {
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/memory/trace/lora.h"
 #include "common/models/model_spec.h"
+#include "memory/trace/lora.h"
+#include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/backbone.h"
-#include "worker/trainer/models/layers.h"
-#include "worker/trainer/torch_headers.h"
+#include "worker/trainer/models/layers/layers.h"
 
 namespace hpo {
 

@@ -1,3 +1,4 @@
+// Tested by tests/worker/trainer/models/tiny_models_golden_test.cc.
 #include "worker/trainer/models/llama_model.h"
 
 #include <cmath>
@@ -5,7 +6,7 @@
 #include <numbers>
 
 #include "common/models/model_modules.h"
-#include "worker/trainer/models/attention.h"
+#include "worker/trainer/models/layers/attention.h"
 
 namespace hpo {
 namespace {

@@ -1,3 +1,4 @@
+// Tested by tests/worker/trainer/models/tiny_models_golden_test.cc.
 #include "worker/trainer/models/text_classifier.h"
 
 #include <utility>
@@ -7,8 +8,8 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
 #include "common/models/query_answers.h"
-#include "worker/trainer/models/adapters/base_storage.h"
-#include "worker/trainer/models/autocast.h"
+#include "worker/trainer/base/autocast.h"
+#include "worker/trainer/models/layers/base_storage.h"
 
 namespace hpo {
 namespace {

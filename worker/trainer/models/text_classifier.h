@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/memory/trace/execution.h"
-#include "common/memory/trace/lora.h"
 #include "common/models/model_modules.h"
 #include "common/models/model_spec.h"
+#include "memory/trace/execution.h"
+#include "memory/trace/lora.h"
+#include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/classification_head.h"
-#include "worker/trainer/torch_headers.h"
 
 namespace hpo {
 

@@ -10,17 +10,17 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
-#include "common/base/write_file.h"
-#include "common/memory/need/memory_replay.h"
+#include "common/files/write_file.h"
+#include "memory/need/memory_replay.h"
 #include "nlohmann/json.hpp"
-#include "worker/trainer/device_profile.h"
+#include "worker/trainer/device/trial_device.h"
 #include "worker/trainer/memory/allocator_log.h"
-#include "worker/trainer/models/weights.h"
+#include "worker/trainer/models/files/weights.h"
+#include "worker/trainer/optimizers/adamw.h"
+#include "worker/trainer/suite/device_profile.h"
 #include "worker/trainer/suite/suite_plan.h"
 #include "worker/trainer/tasks/text_classification.h"
-#include "worker/trainer/training/optimizers/adamw.h"
 #include "worker/trainer/training/train_loop.h"
-#include "worker/trainer/trial_device.h"
 
 namespace hpo {
 namespace {

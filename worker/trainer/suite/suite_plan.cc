@@ -1,3 +1,4 @@
+// Tested by tests/worker/trainer/suite/memory_suite_test.cc.
 #include "worker/trainer/suite/suite_plan.h"
 
 #include <algorithm>

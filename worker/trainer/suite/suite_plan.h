@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/memory/need/memory_estimate.h"
+#include "memory/need/memory_estimate.h"
 #include "worker/text/batching/encoded_dataset.h"
 
 namespace hpo {

@@ -1,7 +1,7 @@
 // A model in evaluation: no dropout, no gradients.
 #pragma once
 
-#include "worker/trainer/torch_headers.h"
+#include "worker/trainer/base/torch_headers.h"
 
 namespace hpo {
 

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "worker/trainer/models/autocast.h"
+#include "worker/trainer/base/autocast.h"
+#include "worker/trainer/tasks/chunked_loss.h"
 #include "worker/trainer/tasks/evaluation_mode.h"
-#include "worker/trainer/training/chunked_loss.h"
 
 namespace hpo {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/memory/families/classifier_shape.h"
 #include "common/models/model_modules.h"
 #include "common/models/query_answers.h"
+#include "memory/families/classifier_shape.h"
 #include "worker/trainer/tasks/language_modeling.h"
 #include "worker/trainer/tasks/multi_query.h"
 #include "worker/trainer/tasks/text_classification.h"

@@ -5,9 +5,9 @@
 
 #include "absl/status/statusor.h"
 #include "common/models/model_spec.h"
+#include "worker/trainer/data/training_options.h"
 #include "worker/trainer/models/files/model_folder.h"
 #include "worker/trainer/tasks/task.h"
-#include "worker/trainer/training/training_options.h"
 
 namespace hpo {
 

@@ -6,10 +6,10 @@
 
 #include "common/base/status.h"
 #include "common/models/query_answers.h"
+#include "worker/trainer/scores/metrics.h"
+#include "worker/trainer/scores/quadruplet_scores.h"
+#include "worker/trainer/scores/span_scores.h"
 #include "worker/trainer/tasks/evaluation_mode.h"
-#include "worker/trainer/training/metrics.h"
-#include "worker/trainer/training/quadruplet_scores.h"
-#include "worker/trainer/training/span_scores.h"
 
 namespace hpo {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "worker/trainer/models/text_classifier.h"
+#include "worker/trainer/scores/class_weights.h"
 #include "worker/trainer/tasks/quadruplet_reader.h"
 #include "worker/trainer/tasks/task.h"
-#include "worker/trainer/training/class_weights.h"
 
 namespace hpo {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/models/query_answers.h"
-#include "worker/trainer/training/span_scores.h"
+#include "worker/trainer/scores/span_scores.h"
 
 namespace hpo {
 namespace {

@@ -12,8 +12,8 @@
 #include "worker/text/batching/batcher.h"
 #include "worker/text/batching/later_queries.h"
 #include "worker/text/data/quadruplets.h"
-#include "worker/text/tokenizers/parts/phrase_tokens.h"
-#include "worker/trainer/tasks/trial_data.h"
+#include "worker/text/tokenizers/pipeline/phrase_tokens.h"
+#include "worker/trainer/data/trial_data.h"
 
 namespace hpo {
 
@@ -24,7 +24,7 @@ struct QueryOutputs {
   std::vector<int64_t> classes;  // [rows]: the most probable
   std::vector<float> numbers;    // [rows, 2]: valence and arousal
 
-  // Of one row, as SpansIn takes them (worker/trainer/training/span_scores.h).
+  // Of one row, as SpansIn takes them (worker/trainer/scores/span_scores.h).
   std::span<const float> SpansOf(size_t row) const;
 };
 

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "common/memory/trace/execution.h"
 #include "common/study/trial.h"
+#include "memory/trace/execution.h"
 #include "worker/text/batching/batcher.h"
-#include "worker/text/tokenizers/tokenizer.h"
-#include "worker/trainer/tasks/trial_data.h"
-#include "worker/trainer/torch_headers.h"
-#include "worker/trainer/training/batch_tensors.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
+#include "worker/trainer/base/torch_headers.h"
+#include "worker/trainer/data/batch_tensors.h"
+#include "worker/trainer/data/trial_data.h"
 
 namespace hpo {
 

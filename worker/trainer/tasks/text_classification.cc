@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "worker/trainer/scores/metrics.h"
 #include "worker/trainer/tasks/evaluation_mode.h"
-#include "worker/trainer/training/metrics.h"
 
 namespace hpo {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "worker/trainer/scores/class_weights.h"
 #include "worker/trainer/tasks/text_task.h"
-#include "worker/trainer/training/class_weights.h"
 
 namespace hpo {
 

@@ -1,7 +1,7 @@
 #include "worker/trainer/tasks/text_regression.h"
 
+#include "worker/trainer/scores/regression_errors.h"
 #include "worker/trainer/tasks/evaluation_mode.h"
-#include "worker/trainer/training/regression_errors.h"
 
 namespace hpo {
 namespace {

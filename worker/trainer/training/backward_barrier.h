@@ -1,7 +1,7 @@
 // What a backward pass leaves behind when it throws.
 #pragma once
 
-#include "worker/trainer/torch_headers.h"
+#include "worker/trainer/base/torch_headers.h"
 
 namespace hpo {
 

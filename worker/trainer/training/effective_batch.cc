@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/base/random.h"
-#include "common/memory/plan/memory_plan.h"
+#include "memory/plan/memory_plan.h"
 
 namespace hpo {
 namespace {

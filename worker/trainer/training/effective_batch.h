@@ -6,9 +6,9 @@
 
 #include "common/study/trial.h"
 #include "worker/text/batching/batcher.h"
+#include "worker/trainer/data/batch_ahead.h"
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/tasks/task.h"
-#include "worker/trainer/training/batch_ahead.h"
 
 namespace hpo {
 

@@ -1,8 +1,8 @@
 #include "worker/trainer/training/oom_outcome.h"
 
 #include "absl/strings/str_cat.h"
+#include "worker/trainer/base/trial_log.h"
 #include "worker/trainer/memory/stage_log.h"
-#include "worker/trainer/trial_log.h"
 
 namespace hpo {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "worker/trainer/torch_headers.h"
+#include "worker/trainer/base/torch_headers.h"
 
 namespace hpo {
 

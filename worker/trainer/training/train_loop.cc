@@ -1,3 +1,4 @@
+// Tested by tests/worker/trainer/program/run_trial_test.cc.
 #include "worker/trainer/training/train_loop.h"
 
 #include <algorithm>
@@ -9,14 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/clock.h"
-#include "common/memory/plan/memory_plan.h"
-#include "worker/trainer/random_state.h"
+#include "memory/plan/memory_plan.h"
+#include "worker/trainer/base/random_state.h"
+#include "worker/trainer/base/trial_log.h"
+#include "worker/trainer/data/probe.h"
+#include "worker/trainer/data/trial_batches.h"
+#include "worker/trainer/device/trial_device.h"
 #include "worker/trainer/training/backward_barrier.h"
 #include "worker/trainer/training/oom_outcome.h"
-#include "worker/trainer/training/probe.h"
-#include "worker/trainer/training/trial_batches.h"
-#include "worker/trainer/trial_device.h"
-#include "worker/trainer/trial_log.h"
 
 namespace hpo {
 namespace {

@@ -4,7 +4,7 @@
 #include <sqlite3.h>
 
 #include "absl/strings/str_cat.h"
-#include "common/study/study_file.h"
+#include "common/study_file/study_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/interop/optuna/optuna_folder.h"

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 #include "gtest/gtest.h"
 #include "spdlog/spdlog.h"
 #include "tests/fakes/full_disk.h"

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/few_descriptors.h"

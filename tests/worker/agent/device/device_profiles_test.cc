@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 #include "gtest/gtest.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/trainer_process.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 #include "common/protocol/refusal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

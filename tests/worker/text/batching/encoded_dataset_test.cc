@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/text/golden_tokenizers.h"
 #include "worker/text/batching/batcher.h"
-#include "worker/text/tokenizers/parts/wordpiece.h"
+#include "worker/text/tokenizers/families/wordpiece.h"
 
 namespace hpo {
 namespace {

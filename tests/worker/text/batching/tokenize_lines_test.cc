@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/text/golden_tokenizers.h"
 #include "worker/text/data/readers.h"
-#include "worker/text/tokenizers/parts/wordpiece.h"
+#include "worker/text/tokenizers/families/wordpiece.h"
 
 namespace hpo {
 namespace {

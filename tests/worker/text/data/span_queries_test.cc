@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/text/tokenizers/parts/wordpiece.h"
+#include "worker/text/tokenizers/families/wordpiece.h"
 
 namespace hpo {
 namespace {

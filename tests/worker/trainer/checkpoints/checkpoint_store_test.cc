@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
-#include "common/base/write_file.h"
+#include "common/files/read_file.h"
+#include "common/files/write_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/small_disk.h"

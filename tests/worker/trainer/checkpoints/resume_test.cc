@@ -9,7 +9,7 @@
 #include "tests/worker/trainer/small_disk.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/files/safetensors.h"
-#include "worker/trainer/run_trial.h"
+#include "worker/trainer/program/run_trial.h"
 
 namespace hpo {
 namespace {

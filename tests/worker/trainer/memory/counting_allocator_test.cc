@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/trainer/torch_headers.h"
+#include "worker/trainer/base/torch_headers.h"
 
 namespace hpo {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/trainer/torch_headers.h"
+#include "worker/trainer/base/torch_headers.h"
 
 namespace hpo {
 namespace {

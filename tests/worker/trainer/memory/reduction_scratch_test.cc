@@ -1,13 +1,13 @@
-// What torch's sums take on a card, against common/memory/trace/reduction_scratch. Needs a card,
+// What torch's sums take on a card, against memory/ops/reduction_scratch. Needs a card,
 // which may be emulated: HPO_TEST_DEVICE=cuda:0.
-#include "common/memory/trace/reduction_scratch.h"
+#include "memory/ops/reduction_scratch.h"
 
 #include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/need/memory_estimate.h"
 #include "gtest/gtest.h"
+#include "memory/need/memory_estimate.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "tests/worker/trainer/trace_recorder.h"
 

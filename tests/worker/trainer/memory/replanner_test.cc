@@ -1,8 +1,8 @@
 #include "worker/trainer/memory/replanner.h"
 
-#include "common/memory/need/memory_replay.h"
-#include "common/memory/need/ordered_replay.h"
 #include "gtest/gtest.h"
+#include "memory/need/memory_replay.h"
+#include "memory/need/ordered_replay.h"
 
 namespace hpo {
 namespace {

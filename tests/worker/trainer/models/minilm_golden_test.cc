@@ -9,10 +9,10 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/golden_tensors.h"
+#include "worker/trainer/data/batch_tensors.h"
+#include "worker/trainer/models/files/weights.h"
 #include "worker/trainer/models/text_classifier.h"
-#include "worker/trainer/models/weights.h"
-#include "worker/trainer/training/batch_tensors.h"
-#include "worker/trainer/training/optimizers/adamw.h"
+#include "worker/trainer/optimizers/adamw.h"
 
 namespace hpo {
 namespace {

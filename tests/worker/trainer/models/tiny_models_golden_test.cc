@@ -20,10 +20,10 @@
 #include "tests/worker/trainer/packed_input.h"
 #include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/models/files/weight_files.h"
+#include "worker/trainer/models/files/weights.h"
 #include "worker/trainer/models/language_model.h"
 #include "worker/trainer/models/text_classifier.h"
-#include "worker/trainer/models/weights.h"
-#include "worker/trainer/training/optimizers/adamw.h"
+#include "worker/trainer/optimizers/adamw.h"
 
 namespace hpo {
 namespace {

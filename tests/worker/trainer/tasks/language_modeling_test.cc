@@ -13,8 +13,8 @@
 #include "tests/worker/trainer/synthetic_trial.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/files/weight_files.h"
-#include "worker/trainer/models/weights.h"
-#include "worker/trainer/run_trial.h"
+#include "worker/trainer/models/files/weights.h"
+#include "worker/trainer/program/run_trial.h"
 #include "worker/trainer/training/effective_batch.h"
 
 namespace hpo {

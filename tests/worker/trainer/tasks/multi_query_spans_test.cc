@@ -13,11 +13,11 @@
 #include "tests/worker/trainer/same_events.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/files/weight_files.h"
-#include "worker/trainer/models/weights.h"
-#include "worker/trainer/run_trial.h"
+#include "worker/trainer/models/files/weights.h"
+#include "worker/trainer/program/run_trial.h"
+#include "worker/trainer/scores/quadruplet_scores.h"
 #include "worker/trainer/tasks/make_task.h"
 #include "worker/trainer/training/effective_batch.h"
-#include "worker/trainer/training/quadruplet_scores.h"
 
 namespace hpo {
 namespace {

@@ -12,8 +12,8 @@
 #include "tests/worker/trainer/golden_tensors.h"
 #include "tests/worker/trainer/same_events.h"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/trainer/models/weights.h"
-#include "worker/trainer/run_trial.h"
+#include "worker/trainer/models/files/weights.h"
+#include "worker/trainer/program/run_trial.h"
 #include "worker/trainer/training/effective_batch.h"
 
 namespace hpo {

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/text/tokenizers/parts/wordpiece.h"
+#include "worker/text/tokenizers/families/wordpiece.h"
 
 namespace hpo {
 namespace {

@@ -8,7 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/golden_tensors.h"
 #include "tests/worker/trainer/tiny_model.h"
-#include "worker/trainer/run_trial.h"
+#include "worker/trainer/program/run_trial.h"
 
 namespace hpo {
 namespace {

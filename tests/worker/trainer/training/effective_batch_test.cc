@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "common/memory/plan/memory_plan.h"
 #include "gtest/gtest.h"
+#include "memory/plan/memory_plan.h"
 #include "tests/worker/trainer/golden_tensors.h"
 #include "tests/worker/trainer/tiny_model.h"
 #include "worker/trainer/memory/oom_guard.h"

@@ -1,3 +1,4 @@
+// Tested by tests/worker/text/tokenizers/families/tokenizer_json_parts_test.cc.
 #include "worker/text/tokenizers/parts/text_normalizer.h"
 
 #include <utf8proc.h>

@@ -5,9 +5,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "common/base/sha256.h"
 #include "common/base/status.h"
 #include "common/base/utf8.h"
+#include "common/files/sha256.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {

@@ -1,3 +1,4 @@
+// Tested by tests/worker/text/tokenizers/families/tokenizer_json_parts_test.cc.
 #include "worker/text/tokenizers/parts/word_splitter.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/models/model_modules.h"
-#include "worker/trainer/models/layers.h"
+#include "worker/trainer/models/layers/layers.h"
 
 namespace hpo {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "common/memory/trace/lora.h"
 #include "common/models/model_spec.h"
-#include "worker/trainer/torch_headers.h"
+#include "memory/trace/lora.h"
+#include "worker/trainer/base/torch_headers.h"
 
 namespace hpo {
 

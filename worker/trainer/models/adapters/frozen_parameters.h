@@ -4,7 +4,7 @@
 
 #include "common/models/freezing.h"
 #include "common/models/model_spec.h"
-#include "worker/trainer/torch_headers.h"
+#include "worker/trainer/base/torch_headers.h"
 
 namespace hpo {
 

@@ -7,9 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
-#include "common/base/write_file.h"
+#include "common/files/read_file.h"
+#include "common/files/write_file.h"
 #include "common/models/model_modules.h"
 #include "nlohmann/json.hpp"
 #include "worker/trainer/models/files/safetensors_writer.h"

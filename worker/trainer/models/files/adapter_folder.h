@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "common/memory/trace/lora.h"
 #include "common/models/model_spec.h"
-#include "worker/trainer/torch_headers.h"
+#include "memory/trace/lora.h"
+#include "worker/trainer/base/torch_headers.h"
 
 namespace hpo {
 
@@ -20,7 +20,7 @@ struct AdapterFolderContents {
 
 // Writes adapter_config.json and adapter_model.safetensors (the adapters and the head) of `model`,
 // which AddAdapters was called for, into `folder`, which it makes.
-//   NotFound, PermissionDenied, ResourceExhausted, ...  see FileError (common/base/read_file.h)
+//   NotFound, PermissionDenied, ResourceExhausted, ...  see FileError (common/files/read_file.h)
 absl::Status WriteAdapterFolder(const torch::nn::Module& model,
                                 const AdapterFolderContents& contents, const std::string& folder);
 

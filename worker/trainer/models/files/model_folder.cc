@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
-#include "common/base/write_file.h"
+#include "common/files/read_file.h"
+#include "common/files/write_file.h"
 #include "common/models/model_modules.h"
 #include "nlohmann/json.hpp"
-#include "worker/text/tokenizers/tokenizer.h"
-#include "worker/trainer/models/weights.h"
+#include "worker/text/tokenizers/pipeline/tokenizer.h"
+#include "worker/trainer/models/files/weights.h"
 
 namespace hpo {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/files/adapter_folder.h"
-#include "worker/trainer/torch_headers.h"
 
 namespace hpo {
 
@@ -33,7 +33,7 @@ struct ModelFolderContents {
 // tokenizer's files, and quadruplets.jsonl; of a model with adapters, these merged into the
 // weights, and the folder "adapter" as peft writes it. Written beside it under a temporary name,
 // flushed, then put in place of what was there: a reader sees the old folder or the new one.
-//   ResourceExhausted, Unavailable, ...  the disk; see FileError (common/base/read_file.h)
+//   ResourceExhausted, Unavailable, ...  the disk; see FileError (common/files/read_file.h)
 absl::Status WriteModelFolder(torch::nn::Module& model, const ModelFolderContents& contents,
                               const std::string& folder);
 

@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/base/mapped_file.h"
+#include "common/files/mapped_file.h"
 
 namespace hpo {
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/base/write_file.h"
+#include "common/files/write_file.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -26,7 +26,7 @@ struct TensorSource {
 // renames: `path` is the old file or the whole new one, never a part.
 //   InvalidArgument  a name twice, a negative dimension, or bytes that do not match the shape
 //   NotFound, PermissionDenied, ResourceExhausted, Unavailable  see FileError
-//   (common/base/read_file.h)
+//   (common/files/read_file.h)
 absl::Status WriteSafetensors(const std::string& path, std::span<const TensorSource> tensors,
                               const std::map<std::string, std::string>& metadata);
 

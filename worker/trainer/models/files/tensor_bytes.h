@@ -4,9 +4,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/models/files/safetensors_writer.h"
-#include "worker/trainer/torch_headers.h"
 
 namespace hpo {
 

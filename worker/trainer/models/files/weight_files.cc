@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/json_reader.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "common/files/read_file.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -4,11 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/text/golden_tokenizers.h"
-#include "worker/text/tokenizers/parts/sentencepiece_model.h"
+#include "worker/text/tokenizers/families/sentencepiece_model.h"
 
 namespace hpo {
 namespace {

@@ -18,9 +18,9 @@
 #include "tests/worker/trainer/golden_tensors.h"
 #include "worker/trainer/models/files/adapter_folder.h"
 #include "worker/trainer/models/files/weight_files.h"
+#include "worker/trainer/models/files/weights.h"
 #include "worker/trainer/models/text_classifier.h"
-#include "worker/trainer/models/weights.h"
-#include "worker/trainer/training/optimizers/adamw.h"
+#include "worker/trainer/optimizers/adamw.h"
 
 namespace hpo {
 namespace {

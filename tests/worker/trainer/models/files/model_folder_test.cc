@@ -5,12 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
-#include "common/base/read_file.h"
+#include "common/files/read_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "worker/trainer/models/files/safetensors.h"
-#include "worker/trainer/models/layers.h"
+#include "worker/trainer/models/layers/layers.h"
 
 namespace hpo {
 namespace {

@@ -1,0 +1,24 @@
+// What all commands share. A command returns the cause of its exit status: OK, or the error that is
+// printed as one line.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "cli/client/client.h"
+#include "cli/client/terminal.h"
+
+namespace hpo {
+
+// `client` and `out` outlive it.
+struct Session {
+  Client& client;
+  std::ostream& out;
+  Terminal terminal;
+  bool json = false;
+  bool yaml = false;     // of hpo best alone
+  std::string study;     // empty: the only one
+  std::string database;  // the file that is read without a server; empty: a server is asked
+};
+
+}  // namespace hpo

@@ -1,0 +1,24 @@
+// `hpo trial logs`: what a trial's program printed, as its worker left it on this machine's disk.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cli/client/session.h"
+
+namespace hpo {
+
+struct TrialLogOptions {
+  TrialNumber number;
+  std::optional<int64_t> attempt;  // nullopt: the last
+  std::string state_dir;           // the workers'; empty: their default, or
+                                   // that of `hpo run` beside the database
+};
+
+// What the trial's program printed, where its worker's files are on this machine.
+//   NotFound  no such trial or attempt, or its worker's files are not here
+absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options);
+
+}  // namespace hpo

@@ -1,0 +1,19 @@
+// hpo: see cli/program/program.cc for its commands.
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "cli/program/program.h"
+#include "cli/render/wrapped_output.h"
+#include "common/command_line/standard_streams.h"
+
+int main(int argc, char** argv) {
+  hpo::OpenStandardStreams();
+  const hpo::Terminal errors = hpo::DetectTerminal(STDERR_FILENO);
+  hpo::WrappedOutput wrapped(std::cerr, std::max(1, errors.columns));
+  std::ostream wrapped_err(&wrapped);
+  std::ostream& err = errors.interactive && errors.columns > 0 ? wrapped_err : std::cerr;
+  const int status = hpo::RunHpo(argc, argv, hpo::DetectTerminal(STDOUT_FILENO), std::cout, err);
+  return hpo::FinishOutput(std::cout, err, status);
+}

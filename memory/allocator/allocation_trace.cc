@@ -1,0 +1,102 @@
+// Tested by tests/memory/allocator/allocator_model_test.cc.
+#include "memory/allocator/allocation_trace.h"
+
+#include <algorithm>
+
+namespace hpo {
+
+const char* Name(MemoryClass memory_class) {
+  switch (memory_class) {
+    case MemoryClass::kWeights:
+      return "weights";
+    case MemoryClass::kGradients:
+      return "gradients";
+    case MemoryClass::kOptimizer:
+      return "optimizer";
+    case MemoryClass::kActivations:
+      return "activations";
+    case MemoryClass::kTemporary:
+      return "temporaries";
+    case MemoryClass::kWorkspaces:
+      return "workspaces";
+  }
+  return "";
+}
+
+const std::string& AllocationTrace::PhaseOf(size_t event) const {
+  static const std::string none;
+  const auto after =
+      std::upper_bound(phases.begin(), phases.end(), event,
+                       [](size_t e, const Phase& phase) { return e < phase.first_event; });
+  return after == phases.begin() ? none : std::prev(after)->name;
+}
+
+LivePeak FindLivePeak(const AllocationTrace& trace, Bytes granularity) {
+  const int64_t mask = granularity.count - 1;
+  int64_t live = 0;
+  LivePeak result;
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    const TraceEvent& event = trace.events[i];
+    const int64_t bytes = (event.bytes + mask) & ~mask;
+    live += event.allocates ? bytes : -bytes;
+    if (live > result.peak.count) {
+      result.peak.count = live;
+      result.event = i;
+    }
+  }
+  for (size_t i = 0; i < trace.events.size() && i <= result.event; ++i) {
+    const TraceEvent& event = trace.events[i];
+    const Bytes bytes{(event.bytes + mask) & ~mask};
+    Bytes& total = result.by_class[static_cast<size_t>(event.memory_class)];
+    event.allocates ? total += bytes : total -= bytes;
+  }
+  return result;
+}
+
+ReplayResult Replay(const AllocationTrace& trace, const AllocatorOptions& options) {
+  AllocatorModel allocator(options);
+  std::vector<AllocatorModel::Block> blocks(static_cast<size_t>(trace.num_blocks));
+  ReplayResult result;
+  Bytes peak;
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    const TraceEvent& event = trace.events[i];
+    AllocatorModel::Block& block = blocks[static_cast<size_t>(event.block)];
+    if (!event.allocates) {
+      allocator.Free(block);
+      continue;
+    }
+    const auto allocated = allocator.Allocate(Bytes{event.bytes}, event.stream);
+    if (!allocated.has_value()) {
+      result.completed = false;
+      result.failed_event = i;
+      break;
+    }
+    block = *allocated;
+    if (allocator.stats().allocated_peak > peak) {
+      peak = allocator.stats().allocated_peak;
+      result.peak_event = i;
+    }
+  }
+  result.stats = allocator.stats();
+  return result;
+}
+
+// The limit is the card's own end: a program that is described sets no fraction of it.
+Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options, Bytes unit) {
+  return FindNeededLimit(trace, options, Replay(trace, options).stats, unit);
+}
+
+Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options,
+                      const AllocatorStats& unlimited, Bytes unit) {
+  AllocatorOptions limited = options;
+  int64_t enough = RoundUp(unlimited.reserved_peak, unit).count / unit.count;
+  int64_t too_little = unlimited.allocated_peak.count / unit.count - 1;
+  while (enough - too_little > 1) {
+    const int64_t middle = too_little + (enough - too_little) / 2;
+    limited.card.left = Bytes{middle * unit.count};
+    (Replay(trace, limited).completed ? enough : too_little) = middle;
+  }
+  return Bytes{enough * unit.count};
+}
+
+}  // namespace hpo

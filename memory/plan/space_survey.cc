@@ -1,0 +1,368 @@
+#include "memory/plan/space_survey.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/random.h"
+#include "common/base/status.h"
+#include "common/study/trial.h"
+#include "memory/plan/space_walk.h"
+
+namespace hpo {
+namespace {
+
+constexpr uint64_t kSurveyStream = 0x5375'7276'6579;
+
+// ---- Needs
+// --------------------------------------------------------------------------------------
+
+// What must be free for one plan of a configuration, margin included.
+struct PlanNeed {
+  MemoryPlan plan;
+  int64_t tokens = 0;       // tok.max_length
+  FitDecider::Range range;  // one value where it is known
+
+  bool IsKnown() const { return range.least == range.most; }
+  bool IsOpenFor(Bytes usable) const { return range.least <= usable && usable < range.most; }
+};
+
+struct Configuration {
+  ParamMap params;
+  bool known = false;
+  PlanNeed literal;  // at its word
+  PlanNeed rows;     // at micro-batch 1
+  // By card.
+  std::vector<bool> strict_fits;
+  std::vector<bool> plan_fits;
+
+  const std::vector<bool>& Fits(MemoryPolicy policy) const {
+    return policy == MemoryPolicy::kStrict ? strict_fits : plan_fits;
+  }
+};
+
+// Replays only what bounds leave open. Needs grow with rows and tokens: what is no larger in either
+// than one that was replayed is taken to need no more, what is no smaller no less.
+class Measurer {
+ public:
+  Measurer(const StudySpec& study, const FitDecider& decider, const SurveyOptions& options)
+      : study_(study), decider_(decider), options_(options) {}
+
+  absl::StatusOr<Configuration> Measure(const ParamMap& params) const {
+    Configuration measured{.params = params};
+    HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(params, study_.trainer));
+    HPO_ASSIGN_OR_RETURN(measured.literal, Bound(params, config, LiteralPlan(config)));
+    measured.rows = measured.literal;
+    measured.known = measured.literal.range.most > Bytes{};
+    MemoryPlan rows = LiteralPlan(config);
+    rows.micro_batch = 1;
+    rows.checkpointing = rows.checkpointing || study_.memory.allow_checkpointing;
+    if (study_.memory.allow_lower_precision && rows.precision == Precision::kFloat32) {
+      rows.precision = Precision::kBfloat16;
+    }
+    if (!measured.known || rows == measured.literal.plan) return measured;
+    HPO_ASSIGN_OR_RETURN(measured.rows, Bound(params, config, rows));
+    return measured;
+  }
+
+  // For one more card.
+  absl::Status DecideFor(Bytes card, std::vector<Configuration>& configurations) {
+    const Bytes usable = UsableBytes(card, decider_.device(), decider_.memory());
+    HPO_RETURN_IF_ERROR(Close(&Configuration::literal, usable, configurations));
+    HPO_RETURN_IF_ERROR(Close(&Configuration::rows, usable, configurations));
+    for (Configuration& configuration : configurations) {
+      const bool strict = configuration.literal.range.most <= usable;
+      configuration.strict_fits.push_back(strict);
+      configuration.plan_fits.push_back(strict || configuration.rows.range.most <= usable);
+    }
+    return absl::OkStatus();
+  }
+
+  // By those that were replayed.
+  void Narrow(const ParamMap& params, PlanNeed& need) const {
+    const auto found = replayed_.find(GroupOf(params, need));
+    if (need.IsKnown() || found == replayed_.end()) return;
+    FitDecider::Range range = need.range;
+    for (const PlanNeed& other : found->second) {
+      const int64_t rows = other.plan.micro_batch;
+      if (rows <= need.plan.micro_batch && other.tokens <= need.tokens) {
+        range.least = std::max(range.least, other.range.least);
+      }
+      if (rows >= need.plan.micro_batch && other.tokens >= need.tokens) {
+        range.most = std::min(range.most, other.range.most);
+      }
+    }
+    if (range.least <= range.most) need.range = range;
+  }
+
+  absl::Status Know(const ParamMap& params, PlanNeed& need) {
+    if (need.IsKnown()) return absl::OkStatus();
+    HPO_ASSIGN_OR_RETURN(const auto planned, decider_.Estimate(params, need.plan));
+    need.range.least = need.range.most = RequiredBytes(*planned);
+    replayed_[GroupOf(params, need)].push_back(need);
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Open {
+    const ParamMap* params;
+    PlanNeed* need;
+  };
+
+  // What needs are compared within.
+  static ParamMap GroupOf(ParamMap params, const PlanNeed& need) {
+    params.erase(kMaxLengthParameter);
+    params.erase(kBatchSizeParameter);
+    params["several parts"] = need.plan.NumParts() > 1;
+    return params;
+  }
+
+  // 0 where nothing is known.
+  absl::StatusOr<PlanNeed> Bound(const ParamMap& params, const TrainingConfig& config,
+                                 const MemoryPlan& plan) const {
+    PlanNeed need{.plan = plan, .tokens = config.max_length, .range = {}};
+    HPO_ASSIGN_OR_RETURN(const auto range, decider_.RequiredRange(params, plan));
+    if (range.has_value()) {
+      need.range = *range;
+    } else if (options_.otherwise) {
+      need.range.least = need.range.most = options_.otherwise(params, config, plan);
+    }
+    return need;
+  }
+
+  absl::Status Close(PlanNeed Configuration::*plan, Bytes usable,
+                     std::vector<Configuration>& configurations) {
+    std::vector<Open> open;
+    for (Configuration& configuration : configurations) {
+      PlanNeed& need = configuration.*plan;
+      if (need.IsOpenFor(usable)) open.push_back({&configuration.params, &need});
+    }
+    std::sort(open.begin(), open.end(),
+              [](const Open& a, const Open& b) { return a.need->range.most < b.need->range.most; });
+    return CloseFromMiddle(open, usable);
+  }
+
+  // From the middle, so that one replay decides many.
+  absl::Status CloseFromMiddle(std::span<Open> open, Bytes usable) {
+    if (open.empty()) return absl::OkStatus();
+    const size_t middle = open.size() / 2;
+    const auto [params, need] = open[middle];
+    Narrow(*params, *need);
+    if (need->IsOpenFor(usable)) HPO_RETURN_IF_ERROR(Know(*params, *need));
+    HPO_RETURN_IF_ERROR(CloseFromMiddle(open.first(middle), usable));
+    return CloseFromMiddle(open.subspan(middle + 1), usable);
+  }
+
+  const StudySpec& study_;
+  const FitDecider& decider_;
+  const SurveyOptions& options_;
+  std::map<ParamMap, std::vector<PlanNeed>> replayed_;
+};
+
+absl::StatusOr<std::vector<Configuration>> MeasureAll(const Measurer& measurer,
+                                                      const SpaceWalk& walk,
+                                                      const SurveyOptions& options, bool& sampled) {
+  std::vector<Configuration> configurations;
+  absl::Status status;
+  const auto add = [&](const ParamMap& params) {
+    absl::StatusOr<Configuration> measured = measurer.Measure(params);
+    if (!measured.ok()) {
+      status = measured.status();
+      return false;
+    }
+    configurations.push_back(*std::move(measured));
+    return true;
+  };
+  int64_t count = 0;
+  sampled = !walk.All([&](const ParamMap&) { return ++count <= options.most_configurations; });
+  if (!sampled) {
+    walk.All(add);
+  } else {
+    Rng rng(options.seed, kSurveyStream);
+    for (int64_t i = 0; i < options.most_configurations && status.ok(); ++i) {
+      if (const std::optional<ParamMap> params = walk.Draw(rng)) add(*params);
+    }
+  }
+  HPO_RETURN_IF_ERROR(status);
+  return configurations;
+}
+
+// ---- Cuts
+// ---------------------------------------------------------------------------------------
+
+struct Tally {
+  int64_t fits = 0;
+  int64_t misfits = 0;
+  void operator+=(const Tally& other) {
+    fits += other.fits;
+    misfits += other.misfits;
+  }
+};
+
+// What is kept out by one cut of `name`: everything above a value, or one choice.
+void AddCuts(const std::string& name, const std::map<ParamValue, Tally>& by_value,
+             std::vector<SpaceCut>& cuts) {
+  if (by_value.size() < 2) return;
+  const auto add = [&](std::string description, const Tally& out) {
+    cuts.push_back({.parameter = name,
+                    .description = std::move(description),
+                    .misfits_removed = out.misfits,
+                    .fits_lost = out.fits});
+  };
+  if (!AsNumber(by_value.begin()->first).has_value()) {
+    for (const auto& [value, out] : by_value) {
+      add(absl::StrCat("without ", FormatParam(value)), out);
+    }
+    return;
+  }
+  Tally above = by_value.rbegin()->second;
+  for (auto value = std::next(by_value.rbegin()); value != by_value.rend(); ++value) {
+    add(absl::StrCat(name, " <= ", FormatParam(value->first)), above);
+    above += value->second;
+  }
+}
+
+std::optional<SpaceCut> BestCut(const std::vector<Configuration>& configurations,
+                                MemoryPolicy policy, size_t card, int64_t misfits) {
+  if (misfits == 0) return std::nullopt;
+  std::map<std::string, std::map<ParamValue, Tally>> tallies;
+  for (const Configuration& configuration : configurations) {
+    if (!configuration.known) continue;
+    const bool fits = configuration.Fits(policy)[card];
+    for (const auto& [name, value] : configuration.params) {
+      ++(fits ? tallies[name][value].fits : tallies[name][value].misfits);
+    }
+  }
+  std::vector<SpaceCut> cuts;
+  for (const auto& [name, by_value] : tallies) AddCuts(name, by_value, cuts);
+  const auto quality = [misfits](const SpaceCut& cut) {
+    return static_cast<double>(cut.misfits_removed) /
+           static_cast<double>(cut.misfits_removed + cut.fits_lost + misfits);
+  };
+  std::optional<SpaceCut> best;
+  for (SpaceCut& cut : cuts) {
+    cut.misfits_left = misfits - cut.misfits_removed;
+    if (quality(cut) > (best ? quality(*best) : 0.0)) best = cut;
+  }
+  return best;
+}
+
+PolicyCount CountFor(const std::vector<Configuration>& configurations, MemoryPolicy policy,
+                     size_t card) {
+  PolicyCount count;
+  for (const Configuration& configuration : configurations) {
+    if (!configuration.known) continue;
+    ++(configuration.Fits(policy)[card] ? count.fits : count.does_not_fit);
+  }
+  count.cut = BestCut(configurations, policy, card, count.does_not_fit);
+  return count;
+}
+
+// ---- By model
+// -----------------------------------------------------------------------------------
+
+// The least, or the most, that any of `configurations` needs under one of its plans; those whose
+// bounds rule them out are not replayed.
+absl::StatusOr<Bytes> Extreme(Measurer& measurer, const std::vector<Configuration*>& configurations,
+                              PlanNeed Configuration::*plan, bool most) {
+  std::vector<Configuration*> order = configurations;
+  std::sort(order.begin(), order.end(), [&](const Configuration* a, const Configuration* b) {
+    const FitDecider::Range& left = (a->*plan).range;
+    const FitDecider::Range& right = (b->*plan).range;
+    return most ? left.most > right.most : left.least < right.least;
+  });
+  std::optional<Bytes> found;
+  for (Configuration* const configuration : order) {
+    PlanNeed& need = configuration->*plan;
+    const auto is_out = [&] {
+      return found.has_value() && (most ? need.range.most <= *found : need.range.least >= *found);
+    };
+    if (is_out()) break;
+    measurer.Narrow(configuration->params, need);
+    if (is_out()) continue;
+    HPO_RETURN_IF_ERROR(measurer.Know(configuration->params, need));
+    const Bytes known = need.range.most;
+    found = !found.has_value() ? known : most ? std::max(*found, known) : std::min(*found, known);
+  }
+  return found.value_or(Bytes{});
+}
+
+absl::StatusOr<ModelSurvey> SurveyModel(Measurer& measurer, const std::string& name,
+                                        const std::vector<Configuration*>& configurations,
+                                        size_t num_cards) {
+  ModelSurvey model{.name = name,
+                    .configurations = static_cast<int64_t>(configurations.size()),
+                    .known = configurations.front()->known,
+                    .strict_fits = std::vector<int64_t>(num_cards),
+                    .plan_fits = std::vector<int64_t>(num_cards)};
+  if (!model.known) return model;
+  const auto extreme = [&](PlanNeed Configuration::*plan, bool most) {
+    return Extreme(measurer, configurations, plan, most);
+  };
+  HPO_ASSIGN_OR_RETURN(model.smallest_literal, extreme(&Configuration::literal, false));
+  HPO_ASSIGN_OR_RETURN(model.smallest_plan, extreme(&Configuration::rows, false));
+  HPO_ASSIGN_OR_RETURN(model.largest_literal, extreme(&Configuration::literal, true));
+  model.smallest_plan = std::min(model.smallest_plan, model.smallest_literal);
+  for (const Configuration* const configuration : configurations) {
+    for (size_t card = 0; card < num_cards; ++card) {
+      model.strict_fits[card] += configuration->strict_fits[card] ? 1 : 0;
+      model.plan_fits[card] += configuration->plan_fits[card] ? 1 : 0;
+    }
+  }
+  return model;
+}
+
+absl::StatusOr<std::vector<ModelSurvey>> ByModel(Measurer& measurer,
+                                                 std::vector<Configuration>& configurations,
+                                                 size_t num_cards) {
+  std::vector<std::string> names;
+  std::map<std::string, std::vector<Configuration*>> by_name;
+  for (Configuration& configuration : configurations) {
+    const std::string name = FindString(configuration.params, kModelNameParameter).value_or("");
+    std::vector<Configuration*>& group = by_name[name];
+    if (group.empty()) names.push_back(name);
+    group.push_back(&configuration);
+  }
+  std::vector<ModelSurvey> models;
+  for (const std::string& name : names) {
+    HPO_ASSIGN_OR_RETURN(models.emplace_back(),
+                         SurveyModel(measurer, name, by_name[name], num_cards));
+  }
+  return models;
+}
+
+}  // namespace
+
+absl::StatusOr<SpaceSurvey> SurveySpace(const StudySpec& study, const FitDecider& decider,
+                                        const SurveyOptions& options) {
+  if (options.cards.empty()) return absl::InvalidArgumentError("expected a card, got none");
+  const SpaceWalk walk(study.space);
+  SpaceSurvey survey;
+  Measurer measurer(study, decider, options);
+  HPO_ASSIGN_OR_RETURN(std::vector<Configuration> configurations,
+                       MeasureAll(measurer, walk, options, survey.sampled));
+  if (configurations.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("study ", study.name, ": its constraints leave no configuration"));
+  }
+  for (const Parameter* const parameter : walk.parameters()) {
+    survey.parameters.push_back(parameter->name);
+  }
+  survey.configurations = static_cast<int64_t>(configurations.size());
+  survey.unknown = std::count_if(configurations.begin(), configurations.end(),
+                                 [](const Configuration& c) { return !c.known; });
+  for (size_t card = 0; card < options.cards.size(); ++card) {
+    const Bytes capacity = options.cards[card];
+    HPO_RETURN_IF_ERROR(measurer.DecideFor(capacity, configurations));
+    survey.cards.push_back({.capacity = capacity,
+                            .usable = UsableBytes(capacity, decider.device(), decider.memory()),
+                            .strict = CountFor(configurations, MemoryPolicy::kStrict, card),
+                            .plan = CountFor(configurations, MemoryPolicy::kPlan, card)});
+  }
+  HPO_ASSIGN_OR_RETURN(survey.models, ByModel(measurer, configurations, options.cards.size()));
+  return survey;
+}
+
+}  // namespace hpo

@@ -1,0 +1,24 @@
+// Gradient checkpointing as a StepTracer runs it: our trainer's (worker/trainer/models/
+// recomputation.h), and torch.utils.checkpoint's.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "memory/trace/traced_device.h"
+
+namespace hpo {
+
+// Called twice; what it captures by value is held until its backward has run.
+using TracedSegment = std::function<TracedTensor(const std::vector<TracedTensor>& inputs)>;
+
+// segment(inputs); where operations are recorded only the inputs are kept, and backward runs the
+// segment again. `has_parameters`: it uses parameters that are trained. `ops` outlives the tape.
+TracedTensor RunRecomputed(TracedDevice& device, TracedSegment segment,
+                           std::vector<TracedTensor> inputs, bool has_parameters);
+
+// As transformers 5 and torch run it with use_reentrant=False: StepTracer::Checkpointed, the second
+// time under an autocast of its own. `ops` outlives the tape.
+TracedTensor RunCheckpointed(TracedDevice& device, std::function<TracedTensor()> segment);
+
+}  // namespace hpo

@@ -1,0 +1,13 @@
+#include "worker/trainer/data/probe.h"
+
+#include <algorithm>
+
+namespace hpo {
+
+BatchRows HeaviestBatch(const EncodedDataset& data, const MemoryPlan& plan) {
+  const int64_t two_parts = 2 * std::min(plan.micro_batch, data.num_rows());
+  const int64_t rows = std::min({plan.effective_batch, two_parts, data.num_rows()});
+  return EvaluationBatches(data, rows).front();
+}
+
+}  // namespace hpo
