@@ -24,17 +24,18 @@ def sections(arguments):
 
 @functools.cache
 def targets():
-    """By name: {"folder", "sources": files relative to the root, "links": names}."""
+    """By name: {"folder", "sources": files relative to the root, "links": names, "is_program"}."""
     found = {}
     for name in tree.files():
         if not name.endswith("CMakeLists.txt"):
             continue
         folder, text = tree.folder(name), re.sub(r"#[^\n]*", "", tree.text(name))
-        for _, target, arguments in CALL.findall(text):
+        for call, target, arguments in CALL.findall(text):
             parts = sections(arguments)
             sources = [word.replace("${CMAKE_SOURCE_DIR}/", "") if word.startswith("$") else f"{folder}/{word}"
                        for word in parts["SOURCES"] if word.endswith(".cc")]
-            entry = found.setdefault(target, {"folder": folder, "sources": [], "links": []})
+            entry = found.setdefault(target, {"folder": folder, "sources": [], "links": [],
+                                              "is_program": call == "hpo_program"})
             entry["sources"] += sources
             entry["links"] += parts["LINK"]
         for target, arguments in LINKS.findall(text):
@@ -51,11 +52,14 @@ def sources_in_no_target(names):
 
 @functools.cache
 def gives(target):
-    """The targets whose headers `target` may include: itself and what it links, and so on."""
+    """The targets whose headers `target` may include: itself and those that it links. A name of several libraries,
+    which has no sources, stands for them; a program may include what its libraries do."""
     found, waiting = {target}, [target]
     while waiting:
-        for link in targets().get(waiting.pop(), {}).get("links", ()):
+        entry = targets().get(waiting.pop(), {"links": ()})
+        for link in entry["links"]:
             if link in targets() and link not in found:
                 found.add(link)
-                waiting.append(link)
+                if not targets()[link]["sources"] or targets()[target]["is_program"]:
+                    waiting.append(link)
     return frozenset(found)

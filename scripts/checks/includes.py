@@ -87,7 +87,7 @@ def homes():
 
 
 def undeclared():
-    """Includes of headers of a target that the including file's target does not link."""
+    """Includes of headers of a target that the including file's target does not link itself."""
     lines = []
     for name in tree.sources(*tree.PRODUCT):
         given = {target for home in homes()[name] for target in cmake_targets.gives(home)}
