@@ -19,7 +19,6 @@ constexpr size_t kFewestCharacters = 4;
 // Part of the sequences of a text that may be broken: a line that was cut, a stray byte.
 constexpr size_t kSequencesPerBroken = 200;
 
-uint8_t ByteAt(string_view text, size_t at) { return static_cast<uint8_t>(text[at]); }
 bool Within(uint8_t byte, uint8_t low, uint8_t high) { return byte >= low && byte <= high; }
 bool IsHigh(uint8_t byte) { return byte >= 0x80; }
 

@@ -2,12 +2,16 @@
 // for it: by their form, and by how often the commonest letters of a script's languages come.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 
 namespace hpo {
+
+inline uint8_t ByteAt(absl::string_view text, size_t at) { return static_cast<uint8_t>(text[at]); }
 
 struct EncodingGuess {
   absl::string_view name;   // for people: "GBK (Chinese)"

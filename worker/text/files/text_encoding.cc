@@ -29,8 +29,6 @@ constexpr char kNotUtf16[] = "half of a character of UTF-16, or a NUL,";
 
 enum class Utf16 { kLittleEndian, kBigEndian };
 
-uint8_t ByteAt(string_view content, size_t at) { return static_cast<uint8_t>(content[at]); }
-
 bool IsAsciiText(char c) { return absl::ascii_isprint(c) || absl::ascii_isspace(c); }
 
 // Characters of a sample in UTF-16.
