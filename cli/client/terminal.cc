@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "common/base/utf8.h"
+#include "common/command_line/wrapped_line.h"
 
 namespace hpo {
 namespace {

@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "cli/client/terminal.h"
 #include "common/base/status.h"
+#include "common/command_line/wrapped_line.h"
 
 namespace hpo {
 namespace {

@@ -112,7 +112,6 @@ class Session:
         answer = self._call("AcquireTrial", request, wait_s + _wire.CALL_S)
         if not answer.HasField("assignment"):
             return None, answer
-        answer.assignment.ClearField("narrowed_space")  # what no trial takes of it, and the largest part
         lease = Lease(answer.assignment)
         with self._lock:
             self._leases.append(lease)

@@ -65,12 +65,17 @@ std::map<std::string, std::string> LeftOut(const std::map<std::string, std::stri
   return told;
 }
 
-// Whether trials of the assignment's study have all that the command names.
-absl::Status CheckCommand(const TrialCommand& command, const Assignment& assignment) {
+// Whether trials of the assignment's study, which is among `studies`, have all that the command
+// names.
+absl::Status CheckCommand(const TrialCommand& command, const Assignment& assignment,
+                          const std::vector<StudyData>& studies) {
   std::vector<std::string> names;
   for (const auto& [name, value] : assignment.params) names.push_back(name);
-  for (const Parameter& parameter : assignment.narrowed_space.parameters) {
-    if (!assignment.params.contains(parameter.name)) names.push_back(parameter.name);
+  for (const StudyData& study : studies) {
+    if (study.study != assignment.lease.trial.study) continue;
+    for (const std::string& name : study.parameters) {
+      if (!assignment.params.contains(name)) names.push_back(name);
+    }
   }
   HPO_RETURN_IF_ERROR(Annotate(CheckPlaceholders(command.text, names), command.option));
   return Annotate(CheckPlaceholders(command.metrics_file, names), "--metrics-file");
@@ -318,7 +323,8 @@ class AgentLoop {
     spdlog::info("trial #{} of {} (attempt {}): {}", lease.trial.number.value, lease.trial.study,
                  lease.attempt.value, FormatParams(assignment.params));
     if (services_.stop.raised()) return GiveBack({.lease = lease});
-    if (const absl::Status fits = CheckCommand(options_.command, assignment); !fits.ok()) {
+    if (const absl::Status fits = CheckCommand(options_.command, assignment, studies_);
+        !fits.ok()) {
       return CannotRun(lease, fits);
     }
     // The call may have waited for a trial: what is free counts now.

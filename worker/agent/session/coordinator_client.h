@@ -28,6 +28,7 @@ struct StudyData {
   std::string task = "text-classification";
   std::vector<std::string> command;  // TrainerSpec
   std::string workdir;
+  std::vector<std::string> parameters = {};  // names; a trial may have some of them only
   // Why nothing of it runs any more; nullopt: it still runs.
   std::optional<FinishedStudy> end = {};
   bool operator==(const StudyData&) const = default;

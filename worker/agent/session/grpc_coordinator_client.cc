@@ -153,12 +153,17 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
       v1::ListStudiesResponse response;
       HPO_RETURN_IF_ERROR(FromGrpc(studies_->ListStudies(&context, request, &response)));
       for (const v1::Study& study : response.studies()) {
+        std::vector<std::string> parameters;
+        for (const v1::Parameter& parameter : study.space().parameters()) {
+          parameters.push_back(parameter.name());
+        }
         data.push_back({.study = study.name(),
                         .train = study.train(),
                         .validation = study.validation(),
                         .task = study.task(),
                         .command = {study.command().begin(), study.command().end()},
                         .workdir = study.workdir(),
+                        .parameters = std::move(parameters),
                         .end = EndOf(study)});
       }
       request.set_page_token(response.next_page_token());

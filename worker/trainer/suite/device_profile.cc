@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kTypicalDropout = 0.1;
 
-struct BatchShape {
+struct ProfiledBatch {
   int64_t rows;
   int64_t tokens;
 };
@@ -42,7 +42,7 @@ ModelShape TypicalShape() {
   return shape;
 }
 
-DeviceBatch MakeBatch(BatchShape shape, torch::Device device) {
+DeviceBatch MakeBatch(ProfiledBatch shape, torch::Device device) {
   TokenBatch batch{.rows = shape.rows, .length = shape.tokens};
   const auto size = static_cast<size_t>(shape.rows * shape.tokens);
   batch.ids.assign(size, 7);
@@ -54,13 +54,13 @@ DeviceBatch MakeBatch(BatchShape shape, torch::Device device) {
 
 // One step and one evaluation at each of `shapes`, so that their kernels are loaded. Libraries
 // choose kernels by size, so sizes differ.
-absl::Status LoadKernels(torch::Device device, std::span<const BatchShape> shapes) {
+absl::Status LoadKernels(torch::Device device, std::span<const ProfiledBatch> shapes) {
   HPO_ASSIGN_OR_RETURN(
       const std::shared_ptr<TextClassifier> model,
       MakeTextClassifier(TypicalShape(), {.num_labels = 2, .dropout = kTypicalDropout}, device));
   InitializeParameters(*model, ParameterNames(*model), 0.02, 0, 1);
   AdamW optimizer(DecayGroups(*model, 0.01), AdamWOptions{});
-  for (const BatchShape& shape : shapes) {
+  for (const ProfiledBatch& shape : shapes) {
     const DeviceBatch batch = MakeBatch(shape, device);
     model->train();
     SumOfRowLosses(model->forward(batch.input), batch.labels).backward();
@@ -84,7 +84,7 @@ DeviceProfile MeasuredProfile(const TrialDevice& device, const std::string& torc
 
 absl::StatusOr<DeviceProfile> ProfileCpu(const std::string& torch_build) {
   HPO_ASSIGN_OR_RETURN(const TrialDevice device, OpenTrialDevice("cpu"));
-  HPO_RETURN_IF_ERROR(LoadKernels(device.device, std::vector<BatchShape>{{2, 32}}));
+  HPO_RETURN_IF_ERROR(LoadKernels(device.device, std::vector<ProfiledBatch>{{2, 32}}));
   DeviceProfile profile = MeasuredProfile(device, torch_build);
   profile.workspace = device.memory->Read().live;
   if (const auto host = HostMemoryReader().ReadHost(); host.ok()) profile.total = host->total;
@@ -95,7 +95,7 @@ absl::StatusOr<DeviceProfile> ProfileCard(const std::string& name, const std::st
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<NvmlProbe> probe, NvmlProbe::Create());
   HPO_ASSIGN_OR_RETURN(const std::vector<GpuState> before, probe->List());
   HPO_ASSIGN_OR_RETURN(const TrialDevice device, OpenTrialDevice(name));
-  HPO_RETURN_IF_ERROR(LoadKernels(device.device, std::vector<BatchShape>{{4, 64}, {16, 256}}));
+  HPO_RETURN_IF_ERROR(LoadKernels(device.device, std::vector<ProfiledBatch>{{4, 64}, {16, 256}}));
   device.memory->ReleaseCache();
   const MemoryUse use = device.memory->Read();
   HPO_ASSIGN_OR_RETURN(const std::vector<GpuState> after, probe->List());

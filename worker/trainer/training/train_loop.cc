@@ -16,6 +16,7 @@
 #include "worker/trainer/data/probe.h"
 #include "worker/trainer/data/trial_batches.h"
 #include "worker/trainer/device/trial_device.h"
+#include "worker/trainer/memory/recovery_policy.h"
 #include "worker/trainer/training/backward_barrier.h"
 #include "worker/trainer/training/oom_outcome.h"
 

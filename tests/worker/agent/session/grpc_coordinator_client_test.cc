@@ -118,6 +118,7 @@ class ScriptedStudies final : public v1::StudyService::Service {
     study.set_train("train.jsonl");
     study.set_validation("valid.jsonl");
     study.set_task("multi-query");
+    study.mutable_space()->add_parameters()->set_name("train.lr");
     if (request->page_token().empty()) {
       study.set_name("first");
       v1::Study& finished = *response->add_studies();
@@ -196,6 +197,7 @@ TEST_F(GrpcCoordinatorClientTest, StudiesComeByPagesAndSayWhichHaveEnded) {
   std::vector<FinishedStudy> ended;
   for (const StudyData& study : *studies) {
     EXPECT_EQ(study.train, study.end ? "" : "train.jsonl");
+    EXPECT_EQ(study.parameters.size(), study.end ? 0u : 1u);
     study.end ? ended.push_back(*study.end) : running.push_back(study.study);
   }
   EXPECT_THAT(running, ElementsAre("first", "second"));
