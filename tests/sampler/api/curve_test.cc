@@ -10,7 +10,7 @@
 namespace hpo {
 namespace {
 
-constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 void ExpectSame(const Curve& grown, const Curve& built) {
   EXPECT_EQ(grown, built);
@@ -56,11 +56,11 @@ TEST(Curve, TheWidestGapIsBetweenTwoSteps) {
 TEST(Curve, NoNumberIsNoBest) {
   Curve curve;
   EXPECT_TRUE(std::isnan(curve.best()));
-  curve.Add(1, kNoNumber);
+  curve.Add(1, kNan);
   EXPECT_TRUE(std::isnan(curve.best()));
   EXPECT_FALSE(curve.all_finite());
   curve.Add(2, 0.5);
-  curve.Add(3, kNoNumber);
+  curve.Add(3, kNan);
   curve.Add(4, 0.75);
   EXPECT_EQ(curve.best(), 0.5);
 }

@@ -11,6 +11,7 @@
 #include "common/base/random.h"
 #include "gmock/gmock.h"
 #include "sampler/factory/make_sampler.h"
+#include "sampler/gp/quality_points.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

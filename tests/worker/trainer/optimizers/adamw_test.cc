@@ -9,7 +9,7 @@ namespace hpo {
 namespace {
 
 // A parameter of ones with a gradient of `gradient`.
-torch::Tensor Parameter(int64_t size, float gradient) {
+torch::Tensor TrainedTensor(int64_t size, float gradient) {
   torch::Tensor parameter = at::ones({size}).requires_grad_();
   parameter.mutable_grad() = at::full({size}, gradient);
   return parameter;
@@ -20,7 +20,7 @@ ParameterGroup GroupOf(const torch::Tensor& parameter, double weight_decay) {
 }
 
 TEST(AdamW, MatchesTheFormulaOverThreeSteps) {
-  torch::Tensor parameter = Parameter(3, 0.5f);
+  torch::Tensor parameter = TrainedTensor(3, 0.5f);
   AdamW optimizer({GroupOf(parameter, 0.1)}, {.beta1 = 0.8, .beta2 = 0.9, .eps = 1e-6});
   double expected = 1.0;
   double first = 0.0;
@@ -40,8 +40,8 @@ TEST(AdamW, MatchesTheFormulaOverThreeSteps) {
 
 TEST(AdamW, StepAllocatesNothing) {
   CountingAllocator& allocator = CountingAllocator::Install();
-  torch::Tensor decayed = Parameter(100000, 0.1f);
-  torch::Tensor plain = Parameter(777, -0.1f);
+  torch::Tensor decayed = TrainedTensor(100000, 0.1f);
+  torch::Tensor plain = TrainedTensor(777, -0.1f);
   AdamW optimizer({GroupOf(decayed, 0.01), GroupOf(plain, 0.0)}, {});
   const Bytes live = allocator.live();
   allocator.SetLimit(live);  // not a byte more
@@ -55,7 +55,7 @@ TEST(AdamW, StepAllocatesNothing) {
 
 // Bit for bit: another optimizer that was given state and parameters goes on as this one does.
 TEST(AdamW, ContinuesFromItsState) {
-  torch::Tensor trained = Parameter(5, 0.3f);
+  torch::Tensor trained = TrainedTensor(5, 0.3f);
   AdamW optimizer({GroupOf(trained, 0.01)}, {});
   for (int step = 0; step < 3; ++step) optimizer.Step(1e-2);
   torch::Tensor copy = trained.detach().clone().requires_grad_();
