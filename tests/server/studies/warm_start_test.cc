@@ -175,7 +175,8 @@ TEST_F(WarmStartTest, AnUnknownStudyIsRefusedAndNothingIsStored) {
     const absl::Status refused =
         scheduler_->commands().CreateStudy(spec, validate_only, "").status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kNotFound);
-    EXPECT_EQ(refused.message(), "warm_start: study 'frist': expected one of first");
+    EXPECT_EQ(refused.message(),
+              "warm_start: study 'frist': expected one of first; did you mean 'first'?");
   }
   EXPECT_THAT(scheduler_->state().studies.Names(), ElementsAre("first"));
 }
