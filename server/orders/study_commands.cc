@@ -127,14 +127,17 @@ absl::StatusOr<bool> StudyCommands::CreateStudy(const StudySpec& spec, bool vali
 absl::StatusOr<StudySpec> StudyCommands::MergeStated(const StudyRuntime& known,
                                                      const StudySpec& spec) const {
   if (!known.has_trials()) return spec;
-  bool unchanged = false;
+  StudySpec stated;
   const auto read = [&](Database& database) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(unchanged, StudyStore(database).WasStated(known.id(), spec));
+    HPO_ASSIGN_OR_RETURN(stated, StudyStore(database).LoadStated(known.id()));
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(state_.store->Read(read));
-  if (unchanged) return known.spec();
-  return MergeChangedStudy(known.spec(), spec);
+  if (StudyToJson(stated) == StudyToJson(spec)) return known.spec();
+  HPO_ASSIGN_OR_RETURN(StudySpec merged, MergeChangedStudy(known.spec(), spec));
+  // The file says of the budget what it said before, so `hpo study extend` counts.
+  if (stated.budget == spec.budget) merged.budget = known.spec().budget;
+  return merged;
 }
 
 absl::StatusOr<bool> StudyCommands::CreateOrMerge(const StudySpec& spec,

@@ -68,20 +68,22 @@ std::vector<std::string> ModelChoices(const StudySpec& study) {
   return names;
 }
 
-// hpo-trainer trains its own tasks alone.
+// hpo-trainer trains its own tasks alone. Two workers of one device need two names.
 absl::Status CheckHasProgram(const StudySpec& study, const WorkerFacts& worker) {
   if (!IsOurs(worker)) return absl::OkStatus();
-  if (!study.trainer.command.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "study ", study.name, " names a program, and worker ", worker.worker,
-        " runs hpo-trainer alone; start one that runs the study's program: hpo-worker ", "--study ",
-        study.name, " --allow-commands"));
-  }
-  if (ParseTaskKind(study.trainer.task)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "study ", study.name, " has the task ", study.trainer.task, ", which hpo-trainer of worker ",
-      worker.worker, " does not train; start one that runs your program: hpo-worker --study ",
-      study.name, " --trainer \"COMMAND\""));
+  const bool names_program = !study.trainer.command.empty();
+  if (!names_program && ParseTaskKind(study.trainer.task)) return absl::OkStatus();
+  const std::string why =
+      names_program
+          ? absl::StrCat("names a program, and worker ", worker.worker,
+                         " runs hpo-trainer alone; stop it, or give the next one a --name, and "
+                         "start one that runs the study's program: ")
+          : absl::StrCat("has the task ", study.trainer.task, ", which hpo-trainer of worker ",
+                         worker.worker,
+                         " does not train; stop it, or give the next one a --name, and start one "
+                         "that runs your program: ");
+  return absl::FailedPreconditionError(
+      absl::StrCat("study ", study.name, " ", why, WorkerCommands(study)));
 }
 
 absl::Status MissingData(const WorkerFacts& worker, const std::string& file) {
@@ -168,6 +170,17 @@ absl::Status CheckTold(const std::string& study, const WorkerFacts& worker) {
   }
   return absl::FailedPreconditionError(absl::StrCat("worker ", worker.worker, " serves ",
                                                     absl::StrJoin(told, ", "), " only (--study)"));
+}
+
+std::string WorkerCommands(const StudySpec& study) {
+  std::string program;
+  if (!study.trainer.command.empty()) {
+    program = absl::StrCat(" --study ", study.name, " --allow-commands");
+  } else if (!ParseTaskKind(study.trainer.task)) {
+    program = absl::StrCat(" --study ", study.name, " --trainer \"COMMAND\"");
+  }
+  return absl::StrCat("hpo-worker", program, " --gpu 0 (or: hpo-worker", program,
+                      " --device cpu --memory-limit 2GiB)");
 }
 
 absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker) {

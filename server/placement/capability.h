@@ -22,6 +22,10 @@ ParamMap CompleteParams(const StudySpec& study, const ParamMap& params);
 //   FailedPrecondition  it was not; says which it serves, or that it has to be told
 absl::Status CheckTold(const std::string& study, const WorkerFacts& worker);
 
+// The commands that start a worker that runs trials of the study, with a GPU and with a CPU:
+// "hpo-worker --gpu 0 (or: hpo-worker --device cpu --memory-limit 2GiB)".
+std::string WorkerCommands(const StudySpec& study);
+
 // CheckTold, and whether the worker's trainer runs the study's program or task, and has the study's
 // data and a model that the study may choose.
 //   FailedPrecondition  it lacks one; names it and the command that prepares it, in one line

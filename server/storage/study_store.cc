@@ -89,11 +89,11 @@ absl::Status StudyStore::RecordStated(int64_t study_id, const StudySpec& spec) {
       .Run();
 }
 
-absl::StatusOr<bool> StudyStore::WasStated(int64_t study_id, const StudySpec& spec) const {
-  Statement stated = database_.Prepare("SELECT stated = ?2 FROM study WHERE id = ?1");
-  stated.Bind(study_id, StudyToJson(spec).dump());
-  HPO_RETURN_IF_ERROR(stated.Next().status());
-  return stated.Int(0) != 0;
+absl::StatusOr<StudySpec> StudyStore::LoadStated(int64_t study_id) const {
+  Statement row = database_.Prepare("SELECT stated FROM study WHERE id = ?1");
+  row.Bind(study_id);
+  HPO_RETURN_IF_ERROR(row.Next().status());
+  return SpecFromText(row.Text(0));
 }
 
 absl::Status StudyStore::BumpStudiesVersion() {

@@ -37,10 +37,10 @@ class StudyStore {
   absl::StatusOr<int64_t> Insert(const StudySpec& spec, absl::Time now);
   absl::Status UpdateSpec(int64_t study_id, const StudySpec& spec);
   absl::Status UpdateOrder(int64_t study_id, StudyOrder order, TrialNumber failures_from);
-  // What the study's file last stated: a file that has not changed since changes nothing, whatever
+  // What the study's file last stated: what has not changed in it since changes nothing, whatever
   // `hpo study extend` did meanwhile.
   absl::Status RecordStated(int64_t study_id, const StudySpec& spec);
-  absl::StatusOr<bool> WasStated(int64_t study_id, const StudySpec& spec) const;
+  absl::StatusOr<StudySpec> LoadStated(int64_t study_id) const;
   // Makes `priors` those of the study.
   absl::Status RecordPriors(int64_t study_id, const std::vector<StudyPrior>& priors);
   struct Studies {

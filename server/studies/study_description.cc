@@ -56,15 +56,6 @@ std::string StorageTrouble(const Store& store) {
                       trouble.substr(0, trouble.find(" (code ")));
 }
 
-// How to start a worker for the study.
-std::string NoWorker(const StudySpec& study) {
-  const std::string program = study.trainer.command.empty()
-                                  ? ""
-                                  : absl::StrCat(" --study ", study.name, " --allow-commands");
-  return absl::StrCat("no worker is connected; run: hpo-worker", program,
-                      " --gpu 0 (or: hpo-worker", program, " --device cpu --memory-limit 2GiB)");
-}
-
 // Why those of `workers` that are idle get nothing; why nothing runs, or the study ended.
 std::string WaitingFor(const SchedulerState& state, const StudyRuntime& study,
                        const StudyStanding& standing, const std::vector<WorkerStatus>& workers) {
@@ -87,7 +78,9 @@ std::string WaitingFor(const SchedulerState& state, const StudyRuntime& study,
   }
   if (num_alive > 0 || study.open.load().num_held > 0) return absl::StrJoin(idle, "; ");
   const std::vector<WorkerFacts> others = state.workers.Alive();
-  if (others.empty()) return NoWorker(study.spec());
+  if (others.empty()) {
+    return absl::StrCat("no worker is connected; run: ", WorkerCommands(study.spec()));
+  }
   return std::string(CheckServes(study.spec(), others.back()).message());
 }
 

@@ -69,6 +69,8 @@ TEST_F(ServedStudiesTest, ATaskOfOnesOwnIsNotGivenToHpoTrainer) {
   StudySpec spec = PlainStudy("mine", 2);
   spec.trainer.task = "custom";
   AddStudy(spec);
+  EXPECT_THAT(Status("mine").waiting_for,
+              HasSubstr("run: hpo-worker --study mine --trainer \"COMMAND\" --gpu 0 (or: "));
   const AcquireResult waits = Acquire(Register(MakeBertWorker("ours")));
   EXPECT_FALSE(waits.assignment.has_value());
   EXPECT_THAT(waits.waiting_for, HasSubstr("has the task custom, which hpo-trainer"));

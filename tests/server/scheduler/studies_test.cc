@@ -57,6 +57,22 @@ TEST_F(StudiesTest, TheBudgetGrowsOnceForOneRequest) {
   EXPECT_EQ(MustAcquire(session).lease.trial.number, TrialNumber{1});
 }
 
+TEST_F(StudiesTest, WhatAFileStatesAsBeforeDoesNotTakeBackAnExtension) {
+  StudySpec spec = PlainStudy("plain", 2);
+  spec.space.parameters.push_back({.name = "depth", .domain = CategoricalDomain{{int64_t{2}}}});
+  AddStudy(spec);
+  Complete(MustAcquire(Register(MakeWorker("a"))).lease, 0.5);
+  ASSERT_TRUE(scheduler_->commands().UpdateStudy("plain", {.add_trials = 3}, "").ok());
+  EXPECT_EQ(Status("plain").spec.budget.trials, 5);
+  std::get<CategoricalDomain>(spec.space.parameters.back().domain).choices.push_back(int64_t{3});
+  AddStudy(spec);
+  EXPECT_EQ(Status("plain").spec.budget.trials, 5) << "another field has changed";
+  EXPECT_EQ(Status("plain").spec.space, spec.space);
+  spec.budget.trials = 4;
+  AddStudy(spec);
+  EXPECT_EQ(Status("plain").spec.budget.trials, 4) << "the file's budget has changed";
+}
+
 TEST_F(StudiesTest, AddingTrialsNeverTakesAny) {
   AddStudy(PlainStudy("plain", 100));
   Complete(MustAcquire(Register(MakeWorker("a"))).lease, 0.5);
