@@ -87,8 +87,21 @@ CommandTemplate::CommandTemplate(absl::string_view text) {
     }
     pieces_.push_back({.text = std::move(piece.text),
                        .is_place = piece.is_placeholder,
-                       .quotes = piece.is_placeholder ? quotes.now() : ShellQuotes::kNone});
+                       .quotes = piece.is_placeholder ? quotes.now() : ShellQuotes::kNone,
+                       .unsafe = piece.is_placeholder ? quotes.unsafe() : ""});
   }
+}
+
+absl::Status CommandTemplate::CheckForShell() const {
+  for (const Piece& piece : pieces_) {
+    if (piece.unsafe.empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected placeholders where the shell takes a value as it is, got {", piece.text,
+        "} in or after ", piece.unsafe,
+        ", where a value could be run as a command; there read the value from the environment "
+        "(HPO_PARAM_NAME or HPO_PARAMS), or give the command as a list of words"));
+  }
+  return absl::OkStatus();
 }
 
 std::string CommandTemplate::PlainText() const {
@@ -138,6 +151,7 @@ std::string CommandTemplate::Quoted(const Filling& filling, ShellQuotes quotes) 
 
 absl::StatusOr<std::string> CommandTemplate::Fill(const ParamMap& params, const Values& values,
                                                   bool for_shell) const {
+  if (for_shell) HPO_RETURN_IF_ERROR(CheckForShell());
   std::string filled;
   for (const Piece& piece : pieces_) {
     if (!piece.is_place) {

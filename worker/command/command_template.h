@@ -25,6 +25,11 @@ class CommandTemplate {
   // `name` as it stands between the braces.
   bool Has(absl::string_view name) const;
 
+  // Whether the shell takes each value as it is.
+  //   InvalidArgument  a placeholder stands where a value could be run as a command (backticks,
+  //                    here-documents); names it
+  absl::Status CheckForShell() const;
+
   // The text with values for its placeholders. For /bin/sh each is one word, within quotes of the
   // text or without, and null is the word null. {flag:NAME} is the parameter as an option
   // (OptionText), and {args} are all parameters so, but for those that have an option of their own
@@ -40,6 +45,7 @@ class CommandTemplate {
     std::string text;
     bool is_place = false;
     ShellQuotes quotes = ShellQuotes::kNone;  // around a place
+    std::string unsafe = {};                  // ShellQuoteReader's, of a place
   };
   // What a place stands for; `is_words`: words of the shell's, quoted where they have to be.
   struct Filling {

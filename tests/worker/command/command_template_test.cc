@@ -1,11 +1,21 @@
 #include "worker/command/command_template.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/space/placeholders.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace hpo {
 namespace {
+
+// What /bin/sh prints for a command.
+std::string PrintedBy(const std::string& command) {
+  FILE* const shell = popen(command.c_str(), "r");
+  std::string printed;
+  for (int c = fgetc(shell); c != EOF; c = fgetc(shell)) printed += static_cast<char>(c);
+  pclose(shell);
+  return printed;
+}
 
 using testing::HasSubstr;
 
@@ -82,6 +92,38 @@ TEST(CommandTemplate, QuotesWithinTheQuotesOfTheText) {
   EXPECT_EQ(Filled("# it's\nrun {kind}"), "# it's\nrun 'it'\\''s a $HOME'");
   EXPECT_EQ(Filled("bash -c 'run {args}'", {{"a", std::string("x y")}}),
             "bash -c 'run '\\''--a=x y'\\'''");
+}
+
+// What the shell makes of a value in these texts is the value, whatever it is; else they are
+// refused.
+TEST(CommandTemplate, NoValueIsRunAsACommand) {
+  const std::string values[] = {
+      "$(echo run)",    "`echo run`", "a b",     "it's", "\"; echo run; \"",
+      "'; echo run; '", "\\",         "* $HOME", "a)b",  "a\nb"};
+  const char* const taken[] = {"printf %s {v}",
+                               "printf %s \"{v}\"",
+                               "printf %s '{v}'",
+                               "printf %s \"$(printf %s {v})\"",
+                               "printf %s \"$(printf %s \"{v}\")\"",
+                               "printf %s \"$(printf %s '{v}')\"",
+                               "printf %s \"$(printf %s \"$(printf %s \"{v}\")\")\"",
+                               "printf %s \"$(true $((1 + (2))); (printf %s {v}))\"",
+                               ": \"$(echo a)\" # it's a comment\nprintf %s \"{v}\""};
+  for (const char* const text : taken) {
+    for (const std::string& value : values) {
+      SCOPED_TRACE(absl::StrCat(text, " with ", value));
+      const auto filled = CommandTemplate(text).Fill({{"v", value}}, {}, /*for_shell=*/true);
+      ASSERT_TRUE(filled.ok()) << filled.status();
+      EXPECT_EQ(PrintedBy(*filled), value);
+    }
+  }
+  for (const char* const text :
+       {"printf %s `printf %s {v}`", "printf %s \"`printf %s {v}`\"", "cat <<END\n{v}\nEND\n",
+        "cat <<'END'\n{v}\nEND\n", "printf %s \"$(case a in a) printf %s {v};; esac)\""}) {
+    EXPECT_EQ(CommandTemplate(text).CheckForShell().code(), absl::StatusCode::kInvalidArgument)
+        << text;
+    EXPECT_FALSE(CommandTemplate(text).Fill({{"v", "x"}}, {}, /*for_shell=*/true).ok()) << text;
+  }
 }
 
 TEST(CommandTemplate, ATextIsACommandOfItsOwn) {

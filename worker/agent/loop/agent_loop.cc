@@ -23,6 +23,7 @@
 #include "worker/agent/session/rpc_reaction.h"
 #include "worker/agent/session/served_studies.h"
 #include "worker/agent/session/worker_session.h"
+#include "worker/command/command_template.h"
 
 namespace hpo {
 namespace {
@@ -78,6 +79,7 @@ absl::Status CheckCommand(const TrialCommand& command, const Assignment& assignm
     }
   }
   HPO_RETURN_IF_ERROR(Annotate(CheckPlaceholders(command.text, names), command.option));
+  HPO_RETURN_IF_ERROR(Annotate(CommandTemplate(command.text).CheckForShell(), command.option));
   return Annotate(CheckPlaceholders(command.metrics_file, names), "--metrics-file");
 }
 
