@@ -15,7 +15,8 @@
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
 #include "server/api/study_api.h"
-#include "server/optuna/optuna_store.h"
+#include "server/optuna/optuna_study_store.h"
+#include "server/optuna/optuna_trial_store.h"
 #include "server/storage/store.h"
 
 namespace hpo {
