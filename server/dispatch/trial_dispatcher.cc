@@ -11,7 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "server/placement/capability.h"
 #include "server/placement/placement.h"
-#include "server/storage/study_store.h"
+#include "server/storage/answer_store.h"
 #include "server/studies/blocked_study.h"
 #include "server/studies/held_trials.h"
 #include "server/studies/study_end.h"
@@ -174,8 +174,8 @@ absl::Status TrialDispatcher::TakeBackUnlessThere(const std::string& session,
 absl::StatusOr<std::optional<Assignment>> TrialDispatcher::Replay(const Asker& asker) {
   std::optional<std::string> answer;
   const auto read = [&](Database& database) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(answer, StudyStore(database).FindAnswer(asker.request_id, kAcquireTrial,
-                                                                 asker.facts.worker));
+    HPO_ASSIGN_OR_RETURN(
+        answer, AnswerStore(database).Find(asker.request_id, kAcquireTrial, asker.facts.worker));
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(state_.store->Read(read));
@@ -410,8 +410,8 @@ absl::StatusOr<AttemptRecord> TrialDispatcher::Start(TrialTransaction& transacti
   HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
   transaction.Changed(trial.id.number, "started");
   const GivenTrial given{study.name(), trial.id.number, attempt.attempt.number};
-  HPO_RETURN_IF_ERROR(transaction.studies.ForgetAnswer(asker.request_id, kAcquireTrial));
-  HPO_RETURN_IF_ERROR(transaction.studies.RecordAnswer(
+  HPO_RETURN_IF_ERROR(transaction.answers.Forget(asker.request_id, kAcquireTrial));
+  HPO_RETURN_IF_ERROR(transaction.answers.Record(
       asker.request_id, kAcquireTrial, asker.facts.worker, AnswerText(given), transaction.now));
   return attempt;
 }

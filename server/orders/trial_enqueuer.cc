@@ -218,7 +218,7 @@ absl::StatusOr<TrialNumber> TrialEnqueuer::EnqueueTrial(const std::string& name,
   HPO_ASSIGN_OR_RETURN(const ParamMap params, CompleteEnqueued(*study, request.params, number));
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const auto answer,
-                         transaction.studies.FindAnswer(request_id, kEnqueueTrial, body));
+                         transaction.answers.Find(request_id, kEnqueueTrial, body));
     if (answer) {
       number = TrialNumber{std::stoll(*answer)};
       return absl::OkStatus();
@@ -226,8 +226,8 @@ absl::StatusOr<TrialNumber> TrialEnqueuer::EnqueueTrial(const std::string& name,
     EnqueueRequest complete = request;
     complete.params = params;
     HPO_RETURN_IF_ERROR(Queue(transaction, *study, number, complete));
-    return transaction.studies.RecordAnswer(request_id, kEnqueueTrial, body,
-                                            absl::StrCat(number.value), transaction.now);
+    return transaction.answers.Record(request_id, kEnqueueTrial, body, absl::StrCat(number.value),
+                                      transaction.now);
   };
   HPO_RETURN_IF_ERROR(state_.writer.Write(*study, work));
   return number;
@@ -283,14 +283,14 @@ absl::StatusOr<RetryResult> TrialEnqueuer::RetryTrials(const std::string& name,
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     result = {};
     HPO_ASSIGN_OR_RETURN(const auto answer,
-                         transaction.studies.FindAnswer(request_id, kRetryTrials, body));
+                         transaction.answers.Find(request_id, kRetryTrials, body));
     if (answer) {
       HPO_ASSIGN_OR_RETURN(result, AnswerFromText(*answer));
       return absl::OkStatus();
     }
     HPO_RETURN_IF_ERROR(QueueAgain(transaction, *study, request, result));
-    return transaction.studies.RecordAnswer(request_id, kRetryTrials, body, AnswerText(result),
-                                            transaction.now);
+    return transaction.answers.Record(request_id, kRetryTrials, body, AnswerText(result),
+                                      transaction.now);
   };
   HPO_RETURN_IF_ERROR(state_.writer.Write(*study, work));
   return result;

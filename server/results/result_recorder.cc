@@ -238,14 +238,14 @@ absl::StatusOr<FinishResult> ResultRecorder::FinishTrial(const std::string& requ
   FinishResult result;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const auto answer,
-                         transaction.studies.FindAnswer(request_id, kFinishTrial, body));
+                         transaction.answers.Find(request_id, kFinishTrial, body));
     if (answer) {
       HPO_ASSIGN_OR_RETURN(result, AnswerFromText(*answer));
       return absl::OkStatus();
     }
     HPO_ASSIGN_OR_RETURN(result, Finish(transaction, *study, request, *judged));
-    return transaction.studies.RecordAnswer(request_id, kFinishTrial, body, AnswerText(result),
-                                            transaction.now);
+    return transaction.answers.Record(request_id, kFinishTrial, body, AnswerText(result),
+                                      transaction.now);
   };
   const absl::Status written = state_.writer.Write(*study, work);
   study->QuarantineIfUnreadable(number, written);
@@ -325,14 +325,14 @@ absl::StatusOr<TrialState> ResultRecorder::ReleaseTrial(const std::string& reque
   TrialState state = TrialState::kQueued;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const auto answer,
-                         transaction.studies.FindAnswer(request_id, kReleaseTrial, body));
+                         transaction.answers.Find(request_id, kReleaseTrial, body));
     if (answer) {
       HPO_ASSIGN_OR_RETURN(state, EnumFromText<TrialState>(*answer));
       return absl::OkStatus();
     }
     HPO_ASSIGN_OR_RETURN(state, Release(transaction, study->spec(), lease, reason, needed, note));
-    return transaction.studies.RecordAnswer(request_id, kReleaseTrial, body, Name(state),
-                                            transaction.now);
+    return transaction.answers.Record(request_id, kReleaseTrial, body, Name(state),
+                                      transaction.now);
   };
   const absl::Status written = state_.writer.Write(*study, work);
   study->QuarantineIfUnreadable(lease.trial.number, written);

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "gmock/gmock.h"
+#include "server/storage/answer_store.h"
 #include "server/storage/sqlite/migrations.h"
 #include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
@@ -50,6 +51,7 @@ class StoresTest : public ::testing::Test {
   AttemptStore Attempts() { return AttemptStore(*database_, study_id_, "s"); }
   EventLog Events() { return EventLog(*database_, study_id_); }
   StudyStore Studies() { return StudyStore(*database_); }
+  AnswerStore Answers() { return AnswerStore(*database_); }
 
   TrialRecord NewTrial(int64_t number) {
     TrialRecord record{.study_id = study_id_};
@@ -139,17 +141,17 @@ TEST_F(StoresTest, TheDatabaseIsNamedOnce) {
 }
 
 TEST_F(StoresTest, AnswersAreKeptForSevenDays) {
-  ASSERT_TRUE(Studies().RecordAnswer("id", "Finish", "body", "answer", kNow).ok());
-  EXPECT_EQ(Studies().FindAnswer("id", "Finish", "body").value(), "answer");
-  EXPECT_EQ(Studies().FindAnswer("other", "Finish", "body").value(), std::nullopt);
-  EXPECT_EQ(Studies().FindAnswer("id", "Finish", "changed").status().code(),
+  ASSERT_TRUE(Answers().Record("id", "Finish", "body", "answer", kNow).ok());
+  EXPECT_EQ(Answers().Find("id", "Finish", "body").value(), "answer");
+  EXPECT_EQ(Answers().Find("other", "Finish", "body").value(), std::nullopt);
+  EXPECT_EQ(Answers().Find("id", "Finish", "changed").status().code(),
             absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(Studies().FindAnswer("id", "Release", "body").status().code(),
+  EXPECT_EQ(Answers().Find("id", "Release", "body").status().code(),
             absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(Studies().BeginEpoch(kNow + absl::Hours(7 * 24)).value(), 1);
-  EXPECT_EQ(Studies().FindAnswer("id", "Finish", "body").value(), "answer");
+  EXPECT_EQ(Answers().Find("id", "Finish", "body").value(), "answer");
   EXPECT_EQ(Studies().BeginEpoch(kNow + absl::Hours(7 * 24 + 1)).value(), 2);
-  EXPECT_EQ(Studies().FindAnswer("id", "Finish", "body").value(), std::nullopt);
+  EXPECT_EQ(Answers().Find("id", "Finish", "body").value(), std::nullopt);
 }
 
 TEST_F(StoresTest, ATrialComesBackAsItWas) {
