@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "server/api/study_api.h"
+#include "server/api/study_queries.h"
 #include "server/optuna/optuna_study_store.h"
 #include "server/optuna/optuna_trial_store.h"
 #include "server/optuna/own_studies.h"
@@ -27,7 +27,7 @@ namespace hpo {
 class OptunaApi {
  public:
   // All outlive it.
-  OptunaApi(Store& store, const StudyApi& studies, const Clock& clock)
+  OptunaApi(Store& store, const StudyQueries& studies, const Clock& clock)
       : store_(store), own_(store, studies), clock_(clock) {}
 
   //   InvalidArgument  no direction
