@@ -86,7 +86,6 @@ class TrialStore {
   absl::StatusOr<std::vector<Trial>> ListBest(Direction direction, int limit) const;
 
  private:
-  absl::StatusOr<TrialRecord> ReadTrial(const Statement& row) const;
   absl::StatusOr<Trial> ReadTrialToShow(const Statement& row) const;
   absl::StatusOr<std::optional<Measurement>> LoadLastMeasurement(const TrialRecord& record) const;
 
