@@ -90,7 +90,7 @@ absl::StatusOr<TrialView> StudyQueries::GetTrial(const std::string& study,
   TrialView detail;
   const auto read = [&](const StudyRows& rows) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(TrialRecord record, rows.trials.LoadTrialWithAttempts(number));
-    HPO_ASSIGN_OR_RETURN(detail.sampler, rows.trials.LoadSampler(number));
+    HPO_ASSIGN_OR_RETURN(detail.sampler, rows.suggestions.LoadSampler(number));
     HPO_ASSIGN_OR_RETURN(detail.measurements,
                          rows.attempts.LoadMeasurements(number, record.ToldAttempt()));
     detail.trial = std::move(record.trial);

@@ -82,7 +82,7 @@ absl::StatusOr<Offer> TrialProposer::Propose(StudyRuntime& study, const Asker& a
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     record.trial.created = transaction.now;
     HPO_RETURN_IF_ERROR(transaction.trials.InsertTrial(record));
-    HPO_RETURN_IF_ERROR(transaction.trials.InsertSuggestion(
+    HPO_RETURN_IF_ERROR(transaction.suggestions.Insert(
         context.number, SuggestionRecord{.capacity = context.capacity,
                                          .calibration_version = knowledge.calibration_version,
                                          .history_sequence = suggestion->history_sequence,

@@ -115,9 +115,9 @@ bool MayBeRetried(const Trial& trial) {
 // The trials that try one configuration: each retry names the one that they began with.
 class Families {
  public:
-  static absl::StatusOr<Families> Load(const TrialStore& trials) {
+  static absl::StatusOr<Families> Load(const AttributeStore& attributes) {
     Families families;
-    HPO_ASSIGN_OR_RETURN(const auto found, trials.FindAttribute(kRetryOfKey));
+    HPO_ASSIGN_OR_RETURN(const auto found, attributes.Find(kRetryOfKey));
     for (const auto& [number, text] : found) {
       int64_t began = 0;
       if (absl::SimpleAtoi(text, &began)) families.Add(number, TrialNumber{began});
@@ -235,7 +235,7 @@ absl::StatusOr<TrialNumber> TrialEnqueuer::EnqueueTrial(const std::string& name,
 
 absl::Status TrialEnqueuer::QueueAgain(TrialTransaction& transaction, const StudyRuntime& study,
                                        const RetryRequest& request, RetryResult& result) const {
-  HPO_ASSIGN_OR_RETURN(Families families, Families::Load(transaction.trials));
+  HPO_ASSIGN_OR_RETURN(Families families, Families::Load(transaction.attributes));
   HPO_ASSIGN_OR_RETURN(const std::vector<Trial> candidates,
                        Candidates(transaction.trials, study.name(), request));
   TrialNumber next = study.next_number();
@@ -259,7 +259,7 @@ absl::Status TrialEnqueuer::QueueAgain(TrialTransaction& transaction, const Stud
     again.params = *std::move(params);
     HPO_RETURN_IF_ERROR(Queue(transaction, study, next, again));
     HPO_RETURN_IF_ERROR(
-        transaction.trials.StoreAttributes(next, {{kRetryOfKey, absl::StrCat(began.value)}}));
+        transaction.attributes.Replace(next, {{kRetryOfKey, absl::StrCat(began.value)}}));
     families.Add(next, began);
     result.queued.push_back(next);
     ++next.value;

@@ -93,10 +93,11 @@ absl::StatusOr<std::vector<Measurement>> InsertLast(AttemptStore& attempts,
                                      WithinLimit(request.measurements, stored));
 }
 
-absl::Status RecordAttributes(TrialStore& trials, TrialNumber trial, const Attributes& told) {
+absl::Status RecordAttributes(AttributeStore& attributes, TrialNumber trial,
+                              const Attributes& told) {
   if (told.empty()) return absl::OkStatus();
-  HPO_ASSIGN_OR_RETURN(const Attributes attributes, trials.LoadAttributes(trial));
-  return trials.StoreAttributes(trial, WithWhatFits(attributes, told));
+  HPO_ASSIGN_OR_RETURN(const Attributes stored, attributes.Load(trial));
+  return attributes.Replace(trial, WithWhatFits(stored, told));
 }
 
 // A worker that was stopped by a heartbeat's answer does not know by whom.
@@ -144,10 +145,10 @@ absl::StatusOr<std::vector<Measurement>> TakeWhatFits(const AttemptStore& attemp
 absl::Status TakeAttributes(TrialTransaction& transaction, TrialNumber trial,
                             const Attributes& told) {
   if (told.empty()) return absl::OkStatus();
-  HPO_ASSIGN_OR_RETURN(Attributes attributes, transaction.trials.LoadAttributes(trial));
+  HPO_ASSIGN_OR_RETURN(Attributes attributes, transaction.attributes.Load(trial));
   HPO_ASSIGN_OR_RETURN(attributes, Changed(std::move(attributes), {.note = {}, .set = told}));
   transaction.Noted(trial);
-  return transaction.trials.StoreAttributes(trial, attributes);
+  return transaction.attributes.Replace(trial, attributes);
 }
 
 // The result of an attempt that counts: ends it, and supersedes a newer one.
@@ -305,7 +306,7 @@ absl::StatusOr<FinishResult> ResultRecorder::Finish(TrialTransaction& transactio
   // disturb the attempt that is retrying it.
   const bool counts = first_outcome && record.IsOpen() && (attempt.HoldsLease() || verdict.end);
   if (counts) {
-    HPO_RETURN_IF_ERROR(RecordAttributes(transaction.trials, number, request.attributes));
+    HPO_RETURN_IF_ERROR(RecordAttributes(transaction.attributes, number, request.attributes));
     HPO_RETURN_IF_ERROR(RecordResult(transaction, spec, request, verdict, record, attempt));
   } else {
     HPO_RETURN_IF_ERROR(transaction.attempts.UpdateAttempt(attempt));

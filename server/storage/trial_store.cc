@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "server/storage/attempt_store.h"
+#include "server/storage/attribute_store.h"
 #include "server/storage/row_codec.h"
 #include "server/storage/trial_row.h"
 
@@ -83,65 +84,6 @@ absl::Status TrialStore::SetHeld(TrialNumber trial, absl::Duration held) {
       .Run();
 }
 
-absl::Status TrialStore::StoreAttributes(TrialNumber trial, const Attributes& attributes) {
-  HPO_RETURN_IF_ERROR(database_.Prepare("DELETE FROM attribute WHERE study_id = ?1 AND number = ?2")
-                          .Bind(study_id_, trial.value)
-                          .Run());
-  for (const auto& [key, value] : attributes) {
-    HPO_RETURN_IF_ERROR(database_.Prepare("INSERT INTO attribute VALUES (?1, ?2, ?3, ?4)")
-                            .Bind(study_id_, trial.value, key, value)
-                            .Run());
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Attributes> TrialStore::LoadAttributes(TrialNumber trial) const {
-  Statement rows =
-      database_.Prepare("SELECT key, value FROM attribute WHERE study_id = ?1 AND number = ?2");
-  rows.Bind(study_id_, trial.value);
-  Attributes attributes;
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return attributes;
-    attributes[rows.Text(0)] = rows.Text(1);
-  }
-}
-
-absl::StatusOr<std::map<TrialNumber, std::string>> TrialStore::FindAttribute(
-    const std::string& key) const {
-  Statement rows = database_.Prepare(
-      "SELECT number, value FROM attribute WHERE study_id = ?1 AND key = ?2 AND number >= 0");
-  rows.Bind(study_id_, key);
-  std::map<TrialNumber, std::string> found;
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return found;
-    found[TrialNumber{rows.Int(0)}] = rows.Text(1);
-  }
-}
-
-absl::Status TrialStore::InsertSuggestion(TrialNumber trial, const SuggestionRecord& suggestion) {
-  return database_.Prepare("INSERT INTO suggestion VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
-      .Bind(study_id_, trial.value, suggestion.capacity, suggestion.calibration_version,
-            suggestion.history_sequence, suggestion.sampler, suggestion.score)
-      .Run();
-}
-
-absl::StatusOr<std::string> TrialStore::LoadSampler(TrialNumber trial) const {
-  Statement row =
-      database_.Prepare("SELECT sampler FROM suggestion WHERE study_id = ?1 AND number = ?2");
-  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, trial.value).Next());
-  return found ? row.Text(0) : std::string();
-}
-
-absl::StatusOr<std::string> TrialStore::LoadLastSampler() const {
-  Statement row = database_.Prepare("SELECT max(number) FROM suggestion WHERE study_id = ?1");
-  HPO_RETURN_IF_ERROR(row.Bind(study_id_).Next().status());
-  if (row.IsNull(0)) return std::string();
-  HPO_ASSIGN_OR_RETURN(const std::string sampler, LoadSampler(TrialNumber{row.Int(0)}));
-  return absl::StrCat("trial #", row.Int(0), ": ", sampler);
-}
-
 Trial UnreadableTrial(const TrialId& id, const absl::Status& why) {
   Trial trial;
   trial.id = id;
@@ -178,7 +120,7 @@ absl::StatusOr<TrialRecord> TrialStore::LoadTrialWithAttempts(TrialNumber number
     record.trial.attempts.push_back(attempt.attempt);
   }
   HPO_ASSIGN_OR_RETURN(record.trial.last_measurement, LoadLastMeasurement(record));
-  HPO_ASSIGN_OR_RETURN(record.trial.attributes, LoadAttributes(number));
+  HPO_ASSIGN_OR_RETURN(record.trial.attributes, AttributeStore(database_, study_id_).Load(number));
   return record;
 }
 
@@ -206,7 +148,8 @@ absl::StatusOr<Trial> TrialStore::ReadTrialToShow(const Statement& row) const {
     if (read.ok()) record->trial.last_measurement = *std::move(last);
   }
   if (read.ok()) {
-    HPO_ASSIGN_OR_RETURN(record->trial.attributes, LoadAttributes(record->trial.id.number));
+    HPO_ASSIGN_OR_RETURN(record->trial.attributes,
+                         AttributeStore(database_, study_id_).Load(record->trial.id.number));
     return std::move(record->trial);
   }
   if (!absl::IsDataLoss(read)) return read;

@@ -1,16 +1,19 @@
 #include <cmath>
 
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "server/storage/answer_store.h"
 #include "server/storage/sqlite/migrations.h"
 #include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
+#include "server/storage/trial_row.h"
 #include "tests/fakes/temporary_database.h"
 
 namespace hpo {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAreArray;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 
@@ -50,6 +53,7 @@ class StoresTest : public ::testing::Test {
   TrialStore Trials() { return TrialStore(*database_, study_id_, "s"); }
   AttemptStore Attempts() { return AttemptStore(*database_, study_id_, "s"); }
   EventLog Events() { return EventLog(*database_, study_id_); }
+  SuggestionStore Suggestions() { return SuggestionStore(*database_, study_id_); }
   StudyStore Studies() { return StudyStore(*database_); }
   AnswerStore Answers() { return AnswerStore(*database_); }
 
@@ -152,6 +156,16 @@ TEST_F(StoresTest, AnswersAreKeptForSevenDays) {
   EXPECT_EQ(Answers().Find("id", "Finish", "body").value(), "answer");
   EXPECT_EQ(Studies().BeginEpoch(kNow + absl::Hours(7 * 24 + 1)).value(), 2);
   EXPECT_EQ(Answers().Find("id", "Finish", "body").value(), std::nullopt);
+}
+
+TEST_F(StoresTest, EveryColumnOfATrialIsReadButWhoseAndWhyItWasPruned) {
+  std::vector<std::string> columns = absl::StrSplit(TrialColumns(), ", ");
+  columns.insert(columns.end(), {"study_id", "prune_reason"});
+  std::vector<std::string> stored;
+  Statement rows = database_->Prepare("SELECT name FROM pragma_table_info('trial')");
+  while (rows.Next().value()) stored.push_back(rows.Text(0));
+  EXPECT_THAT(columns, UnorderedElementsAreArray(stored));
+  EXPECT_EQ(columns.front(), "number");
 }
 
 TEST_F(StoresTest, ATrialComesBackAsItWas) {
@@ -376,14 +390,14 @@ TEST_F(StoresTest, ListsByStateReasonAndOrder) {
 
 TEST_F(StoresTest, ASuggestionIsKeptWithWhatItDependedOn) {
   Insert(NewTrial(0));
-  ASSERT_TRUE(Trials()
-                  .InsertSuggestion(TrialNumber{0}, {.capacity = GiB(8),
-                                                     .calibration_version = 7,
-                                                     .history_sequence = 12,
-                                                     .sampler = "tpe",
-                                                     .score = 0.5})
+  ASSERT_TRUE(Suggestions()
+                  .Insert(TrialNumber{0}, {.capacity = GiB(8),
+                                           .calibration_version = 7,
+                                           .history_sequence = 12,
+                                           .sampler = "tpe",
+                                           .score = 0.5})
                   .ok());
-  EXPECT_EQ(Trials().LoadSampler(TrialNumber{0}).value(), "tpe");
+  EXPECT_EQ(Suggestions().LoadSampler(TrialNumber{0}).value(), "tpe");
   Statement row = database_->Prepare(
       "SELECT capacity, calibration_version, history_sequence, score FROM suggestion");
   ASSERT_TRUE(row.Next().value());
@@ -392,9 +406,9 @@ TEST_F(StoresTest, ASuggestionIsKeptWithWhatItDependedOn) {
   EXPECT_EQ(row.Int(2), 12);
   EXPECT_EQ(row.Real(3), 0.5);
   Insert(NewTrial(1));
-  ASSERT_TRUE(Trials().InsertSuggestion(TrialNumber{1}, {.sampler = "random"}).ok());
-  EXPECT_EQ(Trials().LoadSampler(TrialNumber{1}).value(), "random");
-  EXPECT_EQ(Trials().LoadSampler(TrialNumber{2}).value(), "") << "enqueued";
+  ASSERT_TRUE(Suggestions().Insert(TrialNumber{1}, {.sampler = "random"}).ok());
+  EXPECT_EQ(Suggestions().LoadSampler(TrialNumber{1}).value(), "random");
+  EXPECT_EQ(Suggestions().LoadSampler(TrialNumber{2}).value(), "") << "enqueued";
 }
 
 TEST_F(StoresTest, DamagedColumnsAreDataLoss) {
