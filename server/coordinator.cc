@@ -33,15 +33,17 @@ Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler, Store& store
       studies_(*scheduler_),
       workers_(*scheduler_),
       admin_(*scheduler_),
-      optuna_(store, studies_, clock),
+      optuna_(store, studies_.queries(), clock),
       clock_(clock) {
   for (const std::string& found : admin_.GetServer().damage) {
     spdlog::error("the database is damaged: {}", found);
   }
   if (mlflow_ == nullptr) return;
   mlflow_->Start(
-      [this](const TrialId& trial) { return studies_.GetTrial(trial.study, trial.number); },
-      [this](const std::string& study) { return studies_.GetStudy(study); });
+      [this](const TrialId& trial) {
+        return studies_.queries().GetTrial(trial.study, trial.number);
+      },
+      [this](const std::string& study) { return studies_.queries().GetStudy(study); });
 }
 
 absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const CoordinatorOptions& options,
@@ -86,8 +88,9 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::TryStart(
   if (options.metrics) {
     HPO_ASSIGN_OR_RETURN(
         coordinator->metrics_, MetricsEndpoint::Start(*options.metrics, [&served = *coordinator] {
-          return MetricsText(served.admin_.GetServer(),
-                             served.studies_.ListStudies().value_or(std::vector<StudyStatus>()));
+          return MetricsText(
+              served.admin_.GetServer(),
+              served.studies_.queries().ListStudies().value_or(std::vector<StudyStatus>()));
         }));
   }
   return coordinator;

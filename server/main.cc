@@ -57,7 +57,7 @@ std::string DescribeStudy(const StudyStatus& study) {
 
 std::string Banner(Coordinator& coordinator, const ServerOptions& options) {
   const std::vector<StudyStatus> known =
-      coordinator.studies().ListStudies().value_or(std::vector<StudyStatus>());
+      coordinator.studies().queries().ListStudies().value_or(std::vector<StudyStatus>());
   const std::string studies =
       absl::StrJoin(known, ", ", [](std::string* out, const StudyStatus& study) {
         absl::StrAppend(out, DescribeStudy(study));
@@ -98,7 +98,7 @@ int StatusOfStudies(Coordinator& coordinator, const std::vector<StudySpec>& star
   int status = kExitOk;
   for (size_t i = 0; i < started.size(); ++i) {
     const StudySpec& spec = started[i];
-    const absl::StatusOr<StudyStatus> study = coordinator.studies().GetStudy(spec.name);
+    const absl::StatusOr<StudyStatus> study = coordinator.studies().queries().GetStudy(spec.name);
     if (!study.ok() || study->failure.empty()) continue;
     std::cerr << "hpo-server: study " << spec.name << " failed: " << study->failure
               << "\nto go on: hpo-server --resume --study " << ShellWord(options.studies[i])
@@ -128,7 +128,8 @@ void ServeUntilOver(Coordinator& coordinator, const ServerOptions& options,
   WaitingLog waiting;
   do {
     coordinator.LookAtHealth();
-    const absl::StatusOr<std::vector<StudyStatus>> studies = coordinator.studies().ListStudies();
+    const absl::StatusOr<std::vector<StudyStatus>> studies =
+        coordinator.studies().queries().ListStudies();
     if (!studies.ok()) continue;  // the health log says why
     waiting.Look(*studies);
     const bool may_end =
@@ -158,7 +159,7 @@ absl::StatusOr<std::vector<StudySpec>> LoadStudies(const ServerOptions& options)
 // Those that are stored take what their files have changed; the others are created.
 absl::Status EditStudies(StudyApi& stored, const std::vector<StudySpec>& studies) {
   for (const StudySpec& study : studies) {
-    const absl::StatusOr<StudyStatus> known = stored.GetStudy(study.name);
+    const absl::StatusOr<StudyStatus> known = stored.queries().GetStudy(study.name);
     if (known.ok()) {
       StudySpec edited = study;
       edited.budget = known->spec.budget;  // an edit leaves it, CreateStudy takes it

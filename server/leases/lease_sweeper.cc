@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "server/storage/answer_store.h"
 #include "server/storage/event_log.h"
 #include "server/storage/study_store.h"
 #include "server/storage/trial_store.h"
@@ -155,7 +156,7 @@ absl::Status LeaseSweeper::ForgetOld() {
   if (now - forgot_at_ < kForgetEach) return absl::OkStatus();
   forgot_at_ = now;
   HPO_RETURN_IF_ERROR(state_.store->Write(
-      [&](Database& database) { return StudyStore(database).ForgetAnswers(state_.clock.Now()); }));
+      [&](Database& database) { return AnswerStore(database).ForgetOld(state_.clock.Now()); }));
   for (const StudyRuntime* study : state_.studies.All()) {
     const int64_t before = study->changes.last() - kEventLimit.most;
     if (before <= 0) continue;

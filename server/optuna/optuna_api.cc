@@ -53,33 +53,41 @@ absl::Status CheckTrial(const OptunaTrial& trial) {
   return absl::OkStatus();
 }
 
+// All of Optuna's rows, over one connection.
+struct Optunas {
+  explicit Optunas(Database& database) : studies(database), trials(database) {}
+
+  OptunaStudyStore studies;
+  OptunaTrialStore trials;
+};
+
 // `read` over one committed state of Optuna's studies.
 template <typename Result>
 absl::StatusOr<Result> ReadOptunas(
-    const Store& store, const std::function<absl::StatusOr<Result>(const OptunaStore&)>& read) {
+    const Store& store, const std::function<absl::StatusOr<Result>(const Optunas&)>& read) {
   Result result{};
   HPO_RETURN_IF_ERROR(store.Read([&](Database& database) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(result, read(OptunaStore(database)));
+    HPO_ASSIGN_OR_RETURN(result, read(Optunas(database)));
     return absl::OkStatus();
   }));
   return result;
 }
 
 template <typename Result>
-absl::StatusOr<Result> WriteOptunas(
-    Store& store, const std::function<absl::StatusOr<Result>(OptunaStore&)>& write) {
+absl::StatusOr<Result> WriteOptunas(Store& store,
+                                    const std::function<absl::StatusOr<Result>(Optunas&)>& write) {
   Result result{};
   HPO_RETURN_IF_ERROR(store.Write([&](Database& database) -> absl::Status {
-    OptunaStore optunas(database);
+    Optunas optunas(database);
     HPO_ASSIGN_OR_RETURN(result, write(optunas));
     return absl::OkStatus();
   }));
   return result;
 }
 
-absl::Status WriteOptunas(Store& store, const std::function<absl::Status(OptunaStore&)>& write) {
+absl::Status WriteOptunas(Store& store, const std::function<absl::Status(Optunas&)>& write) {
   return store.Write([&](Database& database) {
-    OptunaStore optunas(database);
+    Optunas optunas(database);
     return write(optunas);
   });
 }
@@ -104,41 +112,40 @@ absl::StatusOr<int64_t> OptunaApi::CreateStudy(const std::string& name,
     return absl::InvalidArgumentError("directions: expected at least one, got none");
   }
   return WriteOptunas<int64_t>(
-      store_, [&](OptunaStore& optunas) { return optunas.CreateStudy(name, directions); });
+      store_, [&](Optunas& optunas) { return optunas.studies.CreateStudy(name, directions); });
 }
 
 absl::Status OptunaApi::DeleteStudy(int64_t study) {
   HPO_RETURN_IF_ERROR(CheckStudyIsOptunas(study));
-  return WriteOptunas(store_, [&](OptunaStore& optunas) { return optunas.DeleteStudy(study); });
+  return WriteOptunas(store_, [&](Optunas& optunas) { return optunas.studies.DeleteStudy(study); });
 }
 
 absl::Status OptunaApi::SetStudyAttribute(int64_t study, OptunaAttribute kind,
                                           const std::string& key, const std::string& json) {
   HPO_RETURN_IF_ERROR(CheckStudyIsOptunas(study));
   HPO_RETURN_IF_ERROR(CheckJson(key, json));
-  return WriteOptunas(store_, [&](OptunaStore& optunas) {
-    return optunas.SetStudyAttribute(study, kind, key, json);
+  return WriteOptunas(store_, [&](Optunas& optunas) {
+    return optunas.studies.SetStudyAttribute(study, kind, key, json);
   });
 }
 
 absl::StatusOr<int64_t> OptunaApi::FindStudy(const std::string& name) const {
   HPO_ASSIGN_OR_RETURN(const std::optional<int64_t> own, own_.Find(name));
   if (own) return *own;
-  return ReadOptunas<int64_t>(store_,
-                              [&](const OptunaStore& optunas) { return optunas.FindStudy(name); });
+  return ReadOptunas<int64_t>(
+      store_, [&](const Optunas& optunas) { return optunas.studies.FindStudy(name); });
 }
 
 absl::StatusOr<OptunaStudySummary> OptunaApi::GetStudy(int64_t study) const {
   if (IsOwnId(study)) return own_.Get(study);
   return ReadOptunas<OptunaStudySummary>(
-      store_, [&](const OptunaStore& optunas) { return optunas.LoadStudy(study); });
+      store_, [&](const Optunas& optunas) { return optunas.studies.LoadStudy(study); });
 }
 
 absl::StatusOr<std::vector<OptunaStudySummary>> OptunaApi::ListStudies() const {
   using Studies = std::vector<OptunaStudySummary>;
-  HPO_ASSIGN_OR_RETURN(Studies studies,
-                       ReadOptunas<Studies>(store_, [](const OptunaStore& optunas) {
-                         return optunas.LoadStudies();
+  HPO_ASSIGN_OR_RETURN(Studies studies, ReadOptunas<Studies>(store_, [](const Optunas& optunas) {
+                         return optunas.studies.LoadStudies();
                        }));
   HPO_ASSIGN_OR_RETURN(Studies own, own_.List());
   for (OptunaStudySummary& study : own) studies.push_back(std::move(study));
@@ -153,27 +160,28 @@ absl::StatusOr<int64_t> OptunaApi::CreateTrial(int64_t study, const OptunaTrial&
   HPO_RETURN_IF_ERROR(CheckStudyIsOptunas(study));
   HPO_RETURN_IF_ERROR(CheckTrial(trial));
   return WriteOptunas<int64_t>(
-      store_, [&](OptunaStore& optunas) { return optunas.CreateTrial(study, trial); });
+      store_, [&](Optunas& optunas) { return optunas.trials.CreateTrial(study, trial); });
 }
 
 absl::Status OptunaApi::SetParam(int64_t trial, const OptunaParam& param) {
   HPO_RETURN_IF_ERROR(CheckTrialIsOptunas(trial));
-  return WriteOptunas(store_, [&](OptunaStore& optunas) { return optunas.SetParam(trial, param); });
+  return WriteOptunas(store_,
+                      [&](Optunas& optunas) { return optunas.trials.SetParam(trial, param); });
 }
 
 absl::StatusOr<bool> OptunaApi::SetState(int64_t trial, OptunaState state,
                                          const std::vector<double>& values) {
   HPO_RETURN_IF_ERROR(CheckTrialIsOptunas(trial));
   HPO_RETURN_IF_ERROR(CheckValues(values));
-  return WriteOptunas<bool>(store_, [&](OptunaStore& optunas) {
-    return optunas.SetState(trial, state, values, clock_.Now());
+  return WriteOptunas<bool>(store_, [&](Optunas& optunas) {
+    return optunas.trials.SetState(trial, state, values, clock_.Now());
   });
 }
 
 absl::Status OptunaApi::SetIntermediateValue(int64_t trial, int64_t step, double value) {
   HPO_RETURN_IF_ERROR(CheckTrialIsOptunas(trial));
-  return WriteOptunas(store_, [&](OptunaStore& optunas) {
-    return optunas.SetIntermediateValue(trial, step, value);
+  return WriteOptunas(store_, [&](Optunas& optunas) {
+    return optunas.trials.SetIntermediateValue(trial, step, value);
   });
 }
 
@@ -181,28 +189,29 @@ absl::Status OptunaApi::SetTrialAttribute(int64_t trial, OptunaAttribute kind,
                                           const std::string& key, const std::string& json) {
   HPO_RETURN_IF_ERROR(CheckTrialIsOptunas(trial));
   HPO_RETURN_IF_ERROR(CheckJson(key, json));
-  return WriteOptunas(store_, [&](OptunaStore& optunas) {
-    return optunas.SetTrialAttribute(trial, kind, key, json);
+  return WriteOptunas(store_, [&](Optunas& optunas) {
+    return optunas.trials.SetTrialAttribute(trial, kind, key, json);
   });
 }
 
 absl::StatusOr<int64_t> OptunaApi::FindTrial(int64_t study, int64_t number) const {
   if (IsOwnId(study)) return own_.FindTrial(study, number);
   return ReadOptunas<int64_t>(
-      store_, [&](const OptunaStore& optunas) { return optunas.FindTrial(study, number); });
+      store_, [&](const Optunas& optunas) { return optunas.trials.FindTrial(study, number); });
 }
 
 absl::StatusOr<OptunaTrial> OptunaApi::GetTrial(int64_t trial) const {
   if (IsOwnId(trial)) return own_.GetTrial(trial);
   return ReadOptunas<OptunaTrial>(
-      store_, [&](const OptunaStore& optunas) { return optunas.LoadTrial(trial); });
+      store_, [&](const Optunas& optunas) { return optunas.trials.LoadTrial(trial); });
 }
 
 absl::Status OptunaApi::GetTrials(int64_t study, const OptunaTrialQuery& query,
                                   const TakeOptunaTrial& take) const {
   if (IsOwnId(study)) return own_.GetTrials(study, query, take);
-  return store_.Read(
-      [&](Database& database) { return OptunaStore(database).LoadTrials(study, query, take); });
+  return store_.Read([&](Database& database) {
+    return OptunaTrialStore(database).LoadTrials(study, query, take);
+  });
 }
 
 }  // namespace hpo

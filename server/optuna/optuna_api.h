@@ -1,9 +1,10 @@
 // What each request of Optuna's StorageService does, in value types. Thread-safe.
 //
-// A study of an Optuna client's lives in tables of its own (optuna_store.h); what changes it is
-// durable when the call returns. One of ours is there to read (own_studies.h).
+// A study of an Optuna client's lives in tables of its own (optuna_study_store.h); what changes it
+// is durable when the call returns. One of ours is there to read (own_studies.h).
 //
-// Codes of every call, in addition to those named in optuna_store.h:
+// Codes of every call, in addition to those named in optuna_study_store.h and
+// optuna_trial_store.h:
 //   PermissionDenied  a change of a study of ours. GrpcStorageProxy turns this code into no
 //                     exception of Optuna's, so that its caller sees the text
 //   Unavailable       nothing was stored, see WriteQueue
@@ -15,8 +16,9 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "server/api/study_api.h"
-#include "server/optuna/optuna_store.h"
+#include "server/api/study_queries.h"
+#include "server/optuna/optuna_study_store.h"
+#include "server/optuna/optuna_trial_store.h"
 #include "server/optuna/own_studies.h"
 #include "server/storage/store.h"
 
@@ -25,7 +27,7 @@ namespace hpo {
 class OptunaApi {
  public:
   // All outlive it.
-  OptunaApi(Store& store, const StudyApi& studies, const Clock& clock)
+  OptunaApi(Store& store, const StudyQueries& studies, const Clock& clock)
       : store_(store), own_(store, studies), clock_(clock) {}
 
   //   InvalidArgument  no direction

@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<OptunaStudySummary>> OwnStudies::List() const {
   HPO_ASSIGN_OR_RETURN(const auto names, Names(store_));
   std::vector<OptunaStudySummary> studies;
   for (const auto& [key, name] : names) {
-    const absl::StatusOr<StudyStatus> study = api_.GetStudy(name);
+    const absl::StatusOr<StudyStatus> study = queries_.GetStudy(name);
     if (absl::IsNotFound(study.status()) || absl::IsDataLoss(study.status())) continue;
     HPO_RETURN_IF_ERROR(study.status());
     // One whose row cannot be read has no objectives; Optuna knows no such study.
@@ -98,13 +98,13 @@ absl::StatusOr<std::string> OwnStudies::StudyOf(int64_t trial) const {
 
 absl::StatusOr<OptunaStudySummary> OwnStudies::Get(int64_t study) const {
   HPO_ASSIGN_OR_RETURN(const std::string name, NameOf(study));
-  HPO_ASSIGN_OR_RETURN(const StudyStatus status, api_.GetStudy(name));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus status, queries_.GetStudy(name));
   return Summarize(KeyOfStudy(study), status);
 }
 
 absl::StatusOr<OptunaTrial> OwnStudies::Load(int64_t key, const StudySpec& spec,
                                              TrialNumber number) const {
-  HPO_ASSIGN_OR_RETURN(const TrialView view, api_.GetTrial(spec.name, number));
+  HPO_ASSIGN_OR_RETURN(const TrialView view, queries_.GetTrial(spec.name, number));
   OptunaTrial trial = ToOptuna(spec, view);
   trial.id = IdOfTrial(key, number);
   return trial;
@@ -116,13 +116,13 @@ absl::StatusOr<int64_t> OwnStudies::FindTrial(int64_t study, int64_t number) con
     return absl::NotFoundError(
         absl::StrCat("study ", name, ": expected the number of a trial, got ", number));
   }
-  HPO_RETURN_IF_ERROR(api_.GetTrial(name, TrialNumber{number}).status());
+  HPO_RETURN_IF_ERROR(queries_.GetTrial(name, TrialNumber{number}).status());
   return IdOfTrial(KeyOfStudy(study), TrialNumber{number});
 }
 
 absl::StatusOr<OptunaTrial> OwnStudies::GetTrial(int64_t trial) const {
   HPO_ASSIGN_OR_RETURN(const std::string name, StudyOf(trial));
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, api_.GetStudy(name));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, queries_.GetStudy(name));
   return Load(KeyOfTrial(trial), study.spec, NumberOf(trial));
 }
 
@@ -130,7 +130,7 @@ absl::Status OwnStudies::GetTrials(int64_t study, const OptunaTrialQuery& query,
                                    const TakeOptunaTrial& take) const {
   const int64_t key = KeyOfStudy(study);
   HPO_ASSIGN_OR_RETURN(const std::string name, NameOf(study));
-  HPO_ASSIGN_OR_RETURN(const StudyStatus status, api_.GetStudy(name));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus status, queries_.GetStudy(name));
   const std::set<int64_t> included(query.included.begin(), query.included.end());
   for (const int64_t id : included) {
     if (id > query.after) break;
@@ -147,7 +147,7 @@ absl::Status OwnStudies::GetTrials(int64_t study, const OptunaTrialQuery& query,
     token = MakePageToken(name, all, TrialNumber{std::min(query.after - first, kMostNumber)});
   }
   do {
-    HPO_ASSIGN_OR_RETURN(const TrialPage page, api_.ListTrials(name, all, kPageSize, token));
+    HPO_ASSIGN_OR_RETURN(const TrialPage page, queries_.ListTrials(name, all, kPageSize, token));
     for (const Trial& listed : page.trials) {
       HPO_ASSIGN_OR_RETURN(OptunaTrial trial, Load(key, status.spec, listed.id.number));
       HPO_RETURN_IF_ERROR(take(std::move(trial)));

@@ -14,8 +14,9 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
-#include "server/api/study_api.h"
-#include "server/optuna/optuna_store.h"
+#include "server/api/study_queries.h"
+#include "server/optuna/optuna_study_store.h"
+#include "server/optuna/optuna_trial_store.h"
 #include "server/storage/store.h"
 
 namespace hpo {
@@ -28,7 +29,7 @@ constexpr bool IsOwnId(int64_t id) { return id >= kFirstOwnId; }
 class OwnStudies {
  public:
   // Both outlive it.
-  OwnStudies(const Store& store, const StudyApi& api) : store_(store), api_(api) {}
+  OwnStudies(const Store& store, const StudyQueries& queries) : store_(store), queries_(queries) {}
 
   // nullopt: none of this name.
   absl::StatusOr<std::optional<int64_t>> Find(const std::string& name) const;
@@ -53,7 +54,7 @@ class OwnStudies {
   absl::StatusOr<OptunaTrial> Load(int64_t key, const StudySpec& spec, TrialNumber number) const;
 
   const Store& store_;
-  const StudyApi& api_;
+  const StudyQueries& queries_;
 };
 
 }  // namespace hpo

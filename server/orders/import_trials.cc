@@ -89,7 +89,7 @@ absl::Status Insert(TrialTransaction& transaction, const ImportedTrial& imported
   HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
   transaction.Changed(number, "finished");
   if (imported.attributes.empty()) return absl::OkStatus();
-  return transaction.trials.StoreAttributes(number, imported.attributes);
+  return transaction.attributes.Replace(number, imported.attributes);
 }
 
 //   AlreadyExists  `known` is another trial than `imported`

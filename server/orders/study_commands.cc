@@ -16,6 +16,7 @@
 #include "common/study/study_json.h"
 #include "nlohmann/json.hpp"
 #include "server/orders/prior_studies.h"
+#include "server/storage/answer_store.h"
 #include "server/storage/study_store.h"
 #include "server/storage/trial_store.h"
 
@@ -116,7 +117,7 @@ absl::StatusOr<bool> StudyCommands::CreateStudy(const StudySpec& spec, bool vali
   const std::string body = StudyToJson(spec).dump();
   std::optional<std::string> answer;
   const auto read = [&](Database& database) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(answer, StudyStore(database).FindAnswer(request_id, "CreateStudy", body));
+    HPO_ASSIGN_OR_RETURN(answer, AnswerStore(database).Find(request_id, "CreateStudy", body));
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(state_.store->Read(read));
@@ -173,8 +174,8 @@ absl::StatusOr<bool> StudyCommands::CreateOrMerge(const StudySpec& spec,
           studies.RecordPriors(known == nullptr ? record.id : known->id(), record.priors));
     }
     HPO_ASSIGN_OR_RETURN(version, studies.StudiesVersion());
-    return studies.RecordAnswer(request_id, "CreateStudy", body,
-                                known == nullptr ? "created" : "known", record.created);
+    return AnswerStore(database).Record(request_id, "CreateStudy", body,
+                                        known == nullptr ? "created" : "known", record.created);
   };
   HPO_RETURN_IF_ERROR(state_.store->Write(work));
   if (known == nullptr) {
@@ -201,7 +202,8 @@ absl::Status StudyCommands::UpdateStudy(const std::string& name, const StudyUpda
   int64_t version = 0;
   const auto work = [&](Database& database) -> absl::Status {
     StudyStore studies(database);
-    HPO_ASSIGN_OR_RETURN(const auto answer, studies.FindAnswer(request_id, "UpdateStudy", body));
+    HPO_ASSIGN_OR_RETURN(const auto answer,
+                         AnswerStore(database).Find(request_id, "UpdateStudy", body));
     if (!answer) {
       HPO_ASSIGN_OR_RETURN(const TrialCounts counts,
                            TrialStore(database, study->id(), study->name()).Count());
@@ -209,8 +211,8 @@ absl::Status StudyCommands::UpdateStudy(const std::string& name, const StudyUpda
                            Apply(update, spec, counts.Finished() + counts.queued + counts.running));
       HPO_RETURN_IF_ERROR(ValidateStudy(spec));
       HPO_RETURN_IF_ERROR(studies.UpdateSpec(study->id(), spec));
-      HPO_RETURN_IF_ERROR(
-          studies.RecordAnswer(request_id, "UpdateStudy", body, "updated", state_.clock.Now()));
+      HPO_RETURN_IF_ERROR(AnswerStore(database).Record(request_id, "UpdateStudy", body, "updated",
+                                                       state_.clock.Now()));
     }
     HPO_ASSIGN_OR_RETURN(version, studies.StudiesVersion());
     return absl::OkStatus();

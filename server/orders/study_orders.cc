@@ -87,10 +87,10 @@ absl::StatusOr<Attributes> StudyOrders::ChangeAttributes(const std::string& name
   Attributes changed;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     if (trial) HPO_RETURN_IF_ERROR(transaction.trials.LoadTrial(number).status());
-    HPO_ASSIGN_OR_RETURN(const Attributes before, transaction.trials.LoadAttributes(number));
+    HPO_ASSIGN_OR_RETURN(const Attributes before, transaction.attributes.Load(number));
     HPO_ASSIGN_OR_RETURN(changed, Changed(before, change));
     if (trial) transaction.Noted(number);
-    return transaction.trials.StoreAttributes(number, changed);
+    return transaction.attributes.Replace(number, changed);
   };
   HPO_RETURN_IF_ERROR(state_.writer.Write(*study, work));
   return changed;

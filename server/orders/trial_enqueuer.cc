@@ -115,9 +115,9 @@ bool MayBeRetried(const Trial& trial) {
 // The trials that try one configuration: each retry names the one that they began with.
 class Families {
  public:
-  static absl::StatusOr<Families> Load(const TrialStore& trials) {
+  static absl::StatusOr<Families> Load(const AttributeStore& attributes) {
     Families families;
-    HPO_ASSIGN_OR_RETURN(const auto found, trials.FindAttribute(kRetryOfKey));
+    HPO_ASSIGN_OR_RETURN(const auto found, attributes.Find(kRetryOfKey));
     for (const auto& [number, text] : found) {
       int64_t began = 0;
       if (absl::SimpleAtoi(text, &began)) families.Add(number, TrialNumber{began});
@@ -218,7 +218,7 @@ absl::StatusOr<TrialNumber> TrialEnqueuer::EnqueueTrial(const std::string& name,
   HPO_ASSIGN_OR_RETURN(const ParamMap params, CompleteEnqueued(*study, request.params, number));
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const auto answer,
-                         transaction.studies.FindAnswer(request_id, kEnqueueTrial, body));
+                         transaction.answers.Find(request_id, kEnqueueTrial, body));
     if (answer) {
       number = TrialNumber{std::stoll(*answer)};
       return absl::OkStatus();
@@ -226,8 +226,8 @@ absl::StatusOr<TrialNumber> TrialEnqueuer::EnqueueTrial(const std::string& name,
     EnqueueRequest complete = request;
     complete.params = params;
     HPO_RETURN_IF_ERROR(Queue(transaction, *study, number, complete));
-    return transaction.studies.RecordAnswer(request_id, kEnqueueTrial, body,
-                                            absl::StrCat(number.value), transaction.now);
+    return transaction.answers.Record(request_id, kEnqueueTrial, body, absl::StrCat(number.value),
+                                      transaction.now);
   };
   HPO_RETURN_IF_ERROR(state_.writer.Write(*study, work));
   return number;
@@ -235,7 +235,7 @@ absl::StatusOr<TrialNumber> TrialEnqueuer::EnqueueTrial(const std::string& name,
 
 absl::Status TrialEnqueuer::QueueAgain(TrialTransaction& transaction, const StudyRuntime& study,
                                        const RetryRequest& request, RetryResult& result) const {
-  HPO_ASSIGN_OR_RETURN(Families families, Families::Load(transaction.trials));
+  HPO_ASSIGN_OR_RETURN(Families families, Families::Load(transaction.attributes));
   HPO_ASSIGN_OR_RETURN(const std::vector<Trial> candidates,
                        Candidates(transaction.trials, study.name(), request));
   TrialNumber next = study.next_number();
@@ -259,7 +259,7 @@ absl::Status TrialEnqueuer::QueueAgain(TrialTransaction& transaction, const Stud
     again.params = *std::move(params);
     HPO_RETURN_IF_ERROR(Queue(transaction, study, next, again));
     HPO_RETURN_IF_ERROR(
-        transaction.trials.StoreAttributes(next, {{kRetryOfKey, absl::StrCat(began.value)}}));
+        transaction.attributes.Replace(next, {{kRetryOfKey, absl::StrCat(began.value)}}));
     families.Add(next, began);
     result.queued.push_back(next);
     ++next.value;
@@ -283,14 +283,14 @@ absl::StatusOr<RetryResult> TrialEnqueuer::RetryTrials(const std::string& name,
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     result = {};
     HPO_ASSIGN_OR_RETURN(const auto answer,
-                         transaction.studies.FindAnswer(request_id, kRetryTrials, body));
+                         transaction.answers.Find(request_id, kRetryTrials, body));
     if (answer) {
       HPO_ASSIGN_OR_RETURN(result, AnswerFromText(*answer));
       return absl::OkStatus();
     }
     HPO_RETURN_IF_ERROR(QueueAgain(transaction, *study, request, result));
-    return transaction.studies.RecordAnswer(request_id, kRetryTrials, body, AnswerText(result),
-                                            transaction.now);
+    return transaction.answers.Record(request_id, kRetryTrials, body, AnswerText(result),
+                                      transaction.now);
   };
   HPO_RETURN_IF_ERROR(state_.writer.Write(*study, work));
   return result;

@@ -93,10 +93,11 @@ absl::StatusOr<std::vector<Measurement>> InsertLast(AttemptStore& attempts,
                                      WithinLimit(request.measurements, stored));
 }
 
-absl::Status RecordAttributes(TrialStore& trials, TrialNumber trial, const Attributes& told) {
+absl::Status RecordAttributes(AttributeStore& attributes, TrialNumber trial,
+                              const Attributes& told) {
   if (told.empty()) return absl::OkStatus();
-  HPO_ASSIGN_OR_RETURN(const Attributes attributes, trials.LoadAttributes(trial));
-  return trials.StoreAttributes(trial, WithWhatFits(attributes, told));
+  HPO_ASSIGN_OR_RETURN(const Attributes stored, attributes.Load(trial));
+  return attributes.Replace(trial, WithWhatFits(stored, told));
 }
 
 // A worker that was stopped by a heartbeat's answer does not know by whom.
@@ -144,10 +145,10 @@ absl::StatusOr<std::vector<Measurement>> TakeWhatFits(const AttemptStore& attemp
 absl::Status TakeAttributes(TrialTransaction& transaction, TrialNumber trial,
                             const Attributes& told) {
   if (told.empty()) return absl::OkStatus();
-  HPO_ASSIGN_OR_RETURN(Attributes attributes, transaction.trials.LoadAttributes(trial));
+  HPO_ASSIGN_OR_RETURN(Attributes attributes, transaction.attributes.Load(trial));
   HPO_ASSIGN_OR_RETURN(attributes, Changed(std::move(attributes), {.note = {}, .set = told}));
   transaction.Noted(trial);
-  return transaction.trials.StoreAttributes(trial, attributes);
+  return transaction.attributes.Replace(trial, attributes);
 }
 
 // The result of an attempt that counts: ends it, and supersedes a newer one.
@@ -238,14 +239,14 @@ absl::StatusOr<FinishResult> ResultRecorder::FinishTrial(const std::string& requ
   FinishResult result;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const auto answer,
-                         transaction.studies.FindAnswer(request_id, kFinishTrial, body));
+                         transaction.answers.Find(request_id, kFinishTrial, body));
     if (answer) {
       HPO_ASSIGN_OR_RETURN(result, AnswerFromText(*answer));
       return absl::OkStatus();
     }
     HPO_ASSIGN_OR_RETURN(result, Finish(transaction, *study, request, *judged));
-    return transaction.studies.RecordAnswer(request_id, kFinishTrial, body, AnswerText(result),
-                                            transaction.now);
+    return transaction.answers.Record(request_id, kFinishTrial, body, AnswerText(result),
+                                      transaction.now);
   };
   const absl::Status written = state_.writer.Write(*study, work);
   study->QuarantineIfUnreadable(number, written);
@@ -305,7 +306,7 @@ absl::StatusOr<FinishResult> ResultRecorder::Finish(TrialTransaction& transactio
   // disturb the attempt that is retrying it.
   const bool counts = first_outcome && record.IsOpen() && (attempt.HoldsLease() || verdict.end);
   if (counts) {
-    HPO_RETURN_IF_ERROR(RecordAttributes(transaction.trials, number, request.attributes));
+    HPO_RETURN_IF_ERROR(RecordAttributes(transaction.attributes, number, request.attributes));
     HPO_RETURN_IF_ERROR(RecordResult(transaction, spec, request, verdict, record, attempt));
   } else {
     HPO_RETURN_IF_ERROR(transaction.attempts.UpdateAttempt(attempt));
@@ -325,14 +326,14 @@ absl::StatusOr<TrialState> ResultRecorder::ReleaseTrial(const std::string& reque
   TrialState state = TrialState::kQueued;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const auto answer,
-                         transaction.studies.FindAnswer(request_id, kReleaseTrial, body));
+                         transaction.answers.Find(request_id, kReleaseTrial, body));
     if (answer) {
       HPO_ASSIGN_OR_RETURN(state, EnumFromText<TrialState>(*answer));
       return absl::OkStatus();
     }
     HPO_ASSIGN_OR_RETURN(state, Release(transaction, study->spec(), lease, reason, needed, note));
-    return transaction.studies.RecordAnswer(request_id, kReleaseTrial, body, Name(state),
-                                            transaction.now);
+    return transaction.answers.Record(request_id, kReleaseTrial, body, Name(state),
+                                      transaction.now);
   };
   const absl::Status written = state_.writer.Write(*study, work);
   study->QuarantineIfUnreadable(lease.trial.number, written);

@@ -1,25 +1,22 @@
 // StudyService over gRPC: converts and forwards to StudyApi. Thread-safe, as gRPC calls it from its
-// pool; WatchStudy holds a thread of it for as long as the client watches.
+// pool.
 #pragma once
 
 #include "hpo/v1/study.grpc.pb.h"
 #include "server/api/study_api.h"
-#include "server/rpc/open_watches.h"
+#include "server/rpc/study_query_service.h"
 
 namespace hpo {
 
-// Codes: see StudyApi; InvalidArgument where a message does not convert.
-class StudyServiceImpl final : public v1::StudyService::Service {
+// The calls that change something; those that read are StudyQueryService's. Codes: see StudyApi;
+// InvalidArgument where a message does not convert.
+class StudyServiceImpl final : public StudyQueryService {
  public:
   // `api` outlives the service.
-  explicit StudyServiceImpl(StudyApi& api) : api_(api) {}
+  explicit StudyServiceImpl(StudyApi& api) : StudyQueryService(api.queries()), api_(api) {}
 
   grpc::Status CreateStudy(grpc::ServerContext* context, const v1::CreateStudyRequest* request,
                            v1::CreateStudyResponse* response) override;
-  grpc::Status GetStudy(grpc::ServerContext* context, const v1::GetStudyRequest* request,
-                        v1::GetStudyResponse* response) override;
-  grpc::Status ListStudies(grpc::ServerContext* context, const v1::ListStudiesRequest* request,
-                           v1::ListStudiesResponse* response) override;
   grpc::Status UpdateStudy(grpc::ServerContext* context, const v1::UpdateStudyRequest* request,
                            v1::UpdateStudyResponse* response) override;
   grpc::Status EditStudy(grpc::ServerContext* context, const v1::EditStudyRequest* request,
@@ -48,25 +45,9 @@ class StudyServiceImpl final : public v1::StudyService::Service {
   grpc::Status ImportTrials(grpc::ServerContext* context,
                             grpc::ServerReader<v1::ImportTrialsRequest>* reader,
                             v1::ImportTrialsResponse* response) override;
-  grpc::Status ListTrials(grpc::ServerContext* context, const v1::ListTrialsRequest* request,
-                          v1::ListTrialsResponse* response) override;
-  grpc::Status GetTrial(grpc::ServerContext* context, const v1::GetTrialRequest* request,
-                        v1::GetTrialResponse* response) override;
-  grpc::Status ListBestTrials(grpc::ServerContext* context,
-                              const v1::ListBestTrialsRequest* request,
-                              v1::ListBestTrialsResponse* response) override;
-  grpc::Status EstimateMemory(grpc::ServerContext* context,
-                              const v1::EstimateMemoryRequest* request,
-                              v1::EstimateMemoryResponse* response) override;
-  grpc::Status WatchStudy(grpc::ServerContext* context, const v1::WatchStudyRequest* request,
-                          grpc::ServerWriter<v1::WatchStudyResponse>* writer) override;
 
  private:
-  absl::Status FillPage(const grpc::ServerContext* context, const v1::ListTrialsRequest& request,
-                        v1::ListTrialsResponse& response);
-
   StudyApi& api_;
-  OpenWatches watches_;
 };
 
 }  // namespace hpo

@@ -5,8 +5,10 @@
 #include <string>
 
 #include "server/storage/attempt_store.h"
+#include "server/storage/attribute_store.h"
 #include "server/storage/event_log.h"
 #include "server/storage/sqlite/database.h"
+#include "server/storage/suggestion_store.h"
 #include "server/storage/trial_store.h"
 
 namespace hpo {
@@ -15,10 +17,14 @@ struct StudyRows {
   StudyRows(Database& database, int64_t study_id, const std::string& study)
       : trials(database, study_id, study),
         attempts(database, study_id, study),
+        attributes(database, study_id),
+        suggestions(database, study_id),
         events(database, study_id) {}
 
   TrialStore trials;
   AttemptStore attempts;
+  AttributeStore attributes;
+  SuggestionStore suggestions;
   EventLog events;
 };
 

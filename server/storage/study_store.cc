@@ -4,21 +4,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/limits.h"
 #include "common/base/status.h"
-#include "common/files/checksum.h"
-#include "common/files/sha256.h"
 #include "common/protocol/worker_facts_fields.h"
 #include "common/study/study_json.h"
 #include "common/study/trial_fields.h"
 #include "nlohmann/json.hpp"
+#include "server/storage/answer_store.h"
 #include "server/storage/row_codec.h"
 
 namespace hpo {
 namespace {
-
-// Tells a repeated request from a reused id.
-int64_t HashOf(absl::string_view text) { return static_cast<int64_t>(Fnv1a(text)); }
 
 absl::StatusOr<StudySpec> SpecFromText(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -29,7 +24,7 @@ absl::StatusOr<StudySpec> SpecFromText(const std::string& text) {
 }  // namespace
 
 absl::StatusOr<int64_t> StudyStore::BeginEpoch(absl::Time now) {
-  HPO_RETURN_IF_ERROR(ForgetAnswers(now));
+  HPO_RETURN_IF_ERROR(AnswerStore(database_).ForgetOld(now));
   HPO_RETURN_IF_ERROR(database_.Prepare("UPDATE server SET epoch = epoch + 1").Run());
   Statement epoch = database_.Prepare("SELECT epoch FROM server");
   HPO_RETURN_IF_ERROR(epoch.Next().status());
@@ -209,43 +204,6 @@ absl::Status StudyStore::PinData(int64_t study_id, const std::string& study,
   return absl::FailedPreconditionError(
       absl::StrCat("study ", study, ": data file ", file, ": expected digest ", pinned.Text(0),
                    " (the study was begun with it), got ", digest));
-}
-
-absl::StatusOr<std::optional<std::string>> StudyStore::FindAnswer(const std::string& request_id,
-                                                                  absl::string_view method,
-                                                                  absl::string_view body) const {
-  if (request_id.empty()) return std::nullopt;
-  Statement row = database_.Prepare(
-      "SELECT method, body_hash, response FROM idempotency WHERE request_id = ?1");
-  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(Sha256Hex(request_id)).Next());
-  if (!found) return std::nullopt;
-  if (row.Text(0) != method || row.Int(1) != HashOf(body)) {
-    return absl::AlreadyExistsError(absl::StrCat("request id ", request_id,
-                                                 ": expected an unused id, got one of an earlier ",
-                                                 row.Text(0), " with another body"));
-  }
-  return row.Text(2);
-}
-
-absl::Status StudyStore::RecordAnswer(const std::string& request_id, absl::string_view method,
-                                      absl::string_view body, absl::string_view answer,
-                                      absl::Time now) {
-  if (request_id.empty()) return absl::OkStatus();
-  return database_.Prepare("INSERT INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5)")
-      .Bind(Sha256Hex(request_id), method, HashOf(body), answer, now)
-      .Run();
-}
-
-absl::Status StudyStore::ForgetAnswers(absl::Time now) {
-  return database_.Prepare("DELETE FROM idempotency WHERE time < ?1")
-      .Bind(now - absl::Hours(24) * kRequestIdDays.most)
-      .Run();
-}
-
-absl::Status StudyStore::ForgetAnswer(const std::string& request_id, absl::string_view method) {
-  return database_.Prepare("DELETE FROM idempotency WHERE request_id = ?1 AND method = ?2")
-      .Bind(Sha256Hex(request_id), method)
-      .Run();
 }
 
 absl::Status StudyStore::UpsertWorker(const WorkerFacts& facts, absl::Time now) {

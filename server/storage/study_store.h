@@ -1,4 +1,4 @@
-// Studies, server epoch, request ids and workers in the database.
+// Studies, server epoch and workers in the database.
 //
 // Verbs over one connection: inside a WriteQueue's work they are part of its transaction; the const
 // ones also run on a reader. Codes: database.h, and those named here.
@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +22,7 @@ class StudyStore {
  public:
   explicit StudyStore(Database& database) : database_(database) {}
 
-  // Starts an epoch and returns its number; calls ForgetAnswers.
+  // Starts an epoch and returns its number; calls AnswerStore::ForgetOld.
   absl::StatusOr<int64_t> BeginEpoch(absl::Time now);
 
   // 32 hexadecimal digits, made with the database and kept by its copies.
@@ -65,21 +64,6 @@ class StudyStore {
   //   FailedPrecondition  the study was begun with another digest; names study, file and both
   absl::Status PinData(int64_t study_id, const std::string& study, const std::string& file,
                        const std::string& digest);
-
-  // Request ids are stored as their hashes.
-
-  // The recorded answer to `request_id`; nullopt for a new one and for an empty id.
-  //   AlreadyExists  the id was used for another method or body
-  absl::StatusOr<std::optional<std::string>> FindAnswer(const std::string& request_id,
-                                                        absl::string_view method,
-                                                        absl::string_view body) const;
-  // Does nothing for an empty id.
-  absl::Status RecordAnswer(const std::string& request_id, absl::string_view method,
-                            absl::string_view body, absl::string_view answer, absl::Time now);
-  // Forgets request ids that are older than kRequestIdDays.
-  absl::Status ForgetAnswers(absl::Time now);
-  // Makes an id new again whose answer no longer holds (a lease that is gone).
-  absl::Status ForgetAnswer(const std::string& request_id, absl::string_view method);
 
   absl::Status UpsertWorker(const WorkerFacts& facts, absl::Time now);
   // Which process the worker was when it last registered; all of it empty where that is not known,

@@ -6,26 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
-#include "common/space/space_fields.h"
-#include "nlohmann/json.hpp"
 #include "server/storage/attempt_store.h"
+#include "server/storage/attribute_store.h"
 #include "server/storage/row_codec.h"
+#include "server/storage/trial_row.h"
 
 namespace hpo {
 namespace {
-
-std::optional<std::string> PruneReasonText(const std::optional<TrialOutcome>& outcome) {
-  if (!outcome) return std::nullopt;
-  const std::optional<PruneReason> reason = PruneReasonOf(*outcome);
-  if (!reason) return std::nullopt;
-  return std::string(Name(*reason));
-}
-
-constexpr absl::string_view kTrialColumns =
-    "number, state, params, demonstration, admission, forced_micro_batch, min_capacity, outcome, "
-    "value, current_attempt, result_attempt, preemptions, worker_losses, transient_failures, "
-    "device_ooms, host_ooms, oom_met, last_oom, created, started, ended, last_sequence, origin, "
-    "budgeted, violation, held, takeovers";
 
 // " AND column IN ('A', 'B')"; empty for no names. Names are ours, never a caller's text.
 template <typename Enum>
@@ -70,19 +57,7 @@ void AddCount(TrialCounts& counts, TrialState state, int64_t count) {
 
 absl::Status TrialStore::InsertTrial(const TrialRecord& record) {
   const Trial& trial = record.trial;
-  HPO_RETURN_IF_ERROR(
-      database_
-          .Prepare(
-              "INSERT INTO trial (study_id, number, state, params, demonstration, admission, "
-              "forced_micro_batch, min_capacity, current_attempt, result_attempt, preemptions, "
-              "worker_losses, transient_failures, device_ooms, host_ooms, oom_met, created, "
-              "last_sequence, origin, budgeted) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, 0, "
-              "0, 0, 0, 0, 0, ?9, 0, ?10, ?11)")
-          .Bind(study_id_, trial.id.number.value, Name(trial.state),
-                JsonText(ParamsToJson(trial.params)), trial.demonstration, trial.admission,
-                trial.forced_micro_batch, trial.min_capacity, trial.created, trial.origin,
-                trial.budgeted)
-          .Run());
+  HPO_RETURN_IF_ERROR(InsertTrialRow(database_, study_id_, record));
   return database_
       .Prepare(
           "UPDATE study SET next_number = next_number + 1, num_budgeted = num_budgeted + ?2 "
@@ -93,23 +68,7 @@ absl::Status TrialStore::InsertTrial(const TrialRecord& record) {
 
 absl::Status TrialStore::UpdateTrial(const TrialRecord& record) {
   const Trial& trial = record.trial;
-  const RetryCounts& retries = record.retries;
-  HPO_RETURN_IF_ERROR(
-      database_
-          .Prepare(
-              "UPDATE trial SET state = ?3, prune_reason = ?4, min_capacity = ?5, outcome = ?6, "
-              "value = ?7, current_attempt = ?8, result_attempt = ?9, preemptions = ?10, "
-              "worker_losses = ?11, transient_failures = ?12, device_ooms = ?13, host_ooms = "
-              "?14, oom_met = ?15, last_oom = ?16, started = ?17, ended = ?18, violation = ?19, "
-              "takeovers = ?20 "
-              "WHERE study_id = ?1 AND number = ?2 AND state IN ('QUEUED', 'RUNNING')")
-          .Bind(study_id_, trial.id.number.value, Name(trial.state), PruneReasonText(trial.outcome),
-                trial.min_capacity, OptionalText(trial.outcome), trial.value,
-                record.current_attempt.value, record.result_attempt.value, retries.preemptions,
-                retries.worker_losses, retries.transient_failures, retries.device_ooms,
-                retries.host_ooms, record.oom_met, OptionalText(record.last_oom), trial.started,
-                trial.ended, trial.violation, retries.takeovers)
-          .Run());
+  HPO_RETURN_IF_ERROR(UpdateTrialRow(database_, study_id_, record));
   if (database_.NumChanged() == 1) return ReadBack(LoadTrial(trial.id.number).status());
   return absl::FailedPreconditionError(
       absl::StrCat("trial ", study_, " #", trial.id.number.value,
@@ -125,65 +84,6 @@ absl::Status TrialStore::SetHeld(TrialNumber trial, absl::Duration held) {
       .Run();
 }
 
-absl::Status TrialStore::StoreAttributes(TrialNumber trial, const Attributes& attributes) {
-  HPO_RETURN_IF_ERROR(database_.Prepare("DELETE FROM attribute WHERE study_id = ?1 AND number = ?2")
-                          .Bind(study_id_, trial.value)
-                          .Run());
-  for (const auto& [key, value] : attributes) {
-    HPO_RETURN_IF_ERROR(database_.Prepare("INSERT INTO attribute VALUES (?1, ?2, ?3, ?4)")
-                            .Bind(study_id_, trial.value, key, value)
-                            .Run());
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Attributes> TrialStore::LoadAttributes(TrialNumber trial) const {
-  Statement rows =
-      database_.Prepare("SELECT key, value FROM attribute WHERE study_id = ?1 AND number = ?2");
-  rows.Bind(study_id_, trial.value);
-  Attributes attributes;
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return attributes;
-    attributes[rows.Text(0)] = rows.Text(1);
-  }
-}
-
-absl::StatusOr<std::map<TrialNumber, std::string>> TrialStore::FindAttribute(
-    const std::string& key) const {
-  Statement rows = database_.Prepare(
-      "SELECT number, value FROM attribute WHERE study_id = ?1 AND key = ?2 AND number >= 0");
-  rows.Bind(study_id_, key);
-  std::map<TrialNumber, std::string> found;
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return found;
-    found[TrialNumber{rows.Int(0)}] = rows.Text(1);
-  }
-}
-
-absl::Status TrialStore::InsertSuggestion(TrialNumber trial, const SuggestionRecord& suggestion) {
-  return database_.Prepare("INSERT INTO suggestion VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
-      .Bind(study_id_, trial.value, suggestion.capacity, suggestion.calibration_version,
-            suggestion.history_sequence, suggestion.sampler, suggestion.score)
-      .Run();
-}
-
-absl::StatusOr<std::string> TrialStore::LoadSampler(TrialNumber trial) const {
-  Statement row =
-      database_.Prepare("SELECT sampler FROM suggestion WHERE study_id = ?1 AND number = ?2");
-  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, trial.value).Next());
-  return found ? row.Text(0) : std::string();
-}
-
-absl::StatusOr<std::string> TrialStore::LoadLastSampler() const {
-  Statement row = database_.Prepare("SELECT max(number) FROM suggestion WHERE study_id = ?1");
-  HPO_RETURN_IF_ERROR(row.Bind(study_id_).Next().status());
-  if (row.IsNull(0)) return std::string();
-  HPO_ASSIGN_OR_RETURN(const std::string sampler, LoadSampler(TrialNumber{row.Int(0)}));
-  return absl::StrCat("trial #", row.Int(0), ": ", sampler);
-}
-
 Trial UnreadableTrial(const TrialId& id, const absl::Status& why) {
   Trial trial;
   trial.id = id;
@@ -193,60 +93,22 @@ Trial UnreadableTrial(const TrialId& id, const absl::Status& why) {
   return trial;
 }
 
-absl::StatusOr<TrialRecord> TrialStore::ReadTrial(const Statement& row) const {
-  TrialRecord record;
-  record.study_id = study_id_;
-  Trial& trial = record.trial;
-  trial.id = TrialId{study_, TrialNumber{row.Int(0)}};
-  HPO_ASSIGN_OR_RETURN(trial.state, EnumFromText<TrialState>(row.Text(1)));
-  HPO_ASSIGN_OR_RETURN(trial.params, FromText<ParamMap>(row.Text(2), "params"));
-  trial.demonstration = row.Bool(3);
-  trial.admission = row.Bool(4);
-  trial.forced_micro_batch = row.Int(5);
-  trial.min_capacity = row.Size(6);
-  if (!row.IsNull(7)) {
-    HPO_ASSIGN_OR_RETURN(trial.outcome, FromText<TrialOutcome>(row.Text(7), "outcome"));
-  }
-  if (!row.IsNull(8)) trial.value = row.Real(8);
-  record.current_attempt = AttemptNumber{row.Int(9)};
-  record.result_attempt = AttemptNumber{row.Int(10)};
-  record.retries = RetryCounts{.preemptions = row.Int(11),
-                               .worker_losses = row.Int(12),
-                               .takeovers = row.Int(26),
-                               .transient_failures = row.Int(13),
-                               .device_ooms = row.Int(14),
-                               .host_ooms = row.Int(15)};
-  record.oom_met = row.Bool(16);
-  if (!row.IsNull(17)) {
-    HPO_ASSIGN_OR_RETURN(record.last_oom, FromText<TrialOutcome>(row.Text(17), "last_oom"));
-  }
-  trial.created = row.Time(18);
-  trial.started = row.Time(19);
-  trial.ended = row.Time(20);
-  record.last_sequence = row.Int(21);
-  trial.origin = row.Text(22);
-  trial.budgeted = row.Bool(23);
-  trial.violation = row.Real(24);
-  record.held = absl::Microseconds(row.Int(25));
-  return record;
-}
-
 absl::StatusOr<TrialRecord> TrialStore::LoadTrial(TrialNumber number) const {
   Statement row = database_.Prepare(
-      absl::StrCat("SELECT ", kTrialColumns, " FROM trial WHERE study_id = ?1 AND number = ?2"));
+      absl::StrCat("SELECT ", TrialColumns(), " FROM trial WHERE study_id = ?1 AND number = ?2"));
   HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, number.value).Next());
-  if (found) return ReadTrial(row);
+  if (found) return ReadTrialRow(row, study_id_, study_);
   return absl::NotFoundError(absl::StrCat("study ", study_, ": no trial #", number.value));
 }
 
 absl::StatusOr<std::optional<TrialRecord>> TrialStore::FindByOrigin(
     const std::string& origin) const {
   Statement row = database_.Prepare(
-      absl::StrCat("SELECT ", kTrialColumns,
+      absl::StrCat("SELECT ", TrialColumns(),
                    " FROM trial WHERE study_id = ?1 AND origin = ?2 AND origin <> ''"));
   HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, origin).Next());
   if (!found) return std::nullopt;
-  HPO_ASSIGN_OR_RETURN(TrialRecord record, ReadTrial(row));
+  HPO_ASSIGN_OR_RETURN(TrialRecord record, ReadTrialRow(row, study_id_, study_));
   return record;
 }
 
@@ -258,7 +120,7 @@ absl::StatusOr<TrialRecord> TrialStore::LoadTrialWithAttempts(TrialNumber number
     record.trial.attempts.push_back(attempt.attempt);
   }
   HPO_ASSIGN_OR_RETURN(record.trial.last_measurement, LoadLastMeasurement(record));
-  HPO_ASSIGN_OR_RETURN(record.trial.attributes, LoadAttributes(number));
+  HPO_ASSIGN_OR_RETURN(record.trial.attributes, AttributeStore(database_, study_id_).Load(number));
   return record;
 }
 
@@ -278,7 +140,7 @@ absl::StatusOr<Trial> TrialStore::LoadTrialToShow(TrialNumber number) const {
 }
 
 absl::StatusOr<Trial> TrialStore::ReadTrialToShow(const Statement& row) const {
-  absl::StatusOr<TrialRecord> record = ReadTrial(row);
+  absl::StatusOr<TrialRecord> record = ReadTrialRow(row, study_id_, study_);
   absl::Status read = record.status();
   if (read.ok()) {
     absl::StatusOr<std::optional<Measurement>> last = LoadLastMeasurement(*record);
@@ -286,7 +148,8 @@ absl::StatusOr<Trial> TrialStore::ReadTrialToShow(const Statement& row) const {
     if (read.ok()) record->trial.last_measurement = *std::move(last);
   }
   if (read.ok()) {
-    HPO_ASSIGN_OR_RETURN(record->trial.attributes, LoadAttributes(record->trial.id.number));
+    HPO_ASSIGN_OR_RETURN(record->trial.attributes,
+                         AttributeStore(database_, study_id_).Load(record->trial.id.number));
     return std::move(record->trial);
   }
   if (!absl::IsDataLoss(read)) return read;
@@ -311,7 +174,7 @@ absl::StatusOr<std::vector<Trial>> TrialStore::ListTrials(const TrialFilter& fil
   const absl::string_view order = filter.newest_first ? " DESC" : " ASC";
   const absl::string_view past = filter.newest_first ? "<" : ">";
   Statement rows = database_.Prepare(absl::StrCat(
-      "SELECT ", kTrialColumns, " FROM trial WHERE study_id = ?1 AND (?2 IS NULL OR number ", past,
+      "SELECT ", TrialColumns(), " FROM trial WHERE study_id = ?1 AND (?2 IS NULL OR number ", past,
       " ?2)", FilterText(filter), " ORDER BY number", order, " LIMIT ?3"));
   std::optional<int64_t> start;
   if (after) start = after->value;
@@ -363,7 +226,7 @@ absl::StatusOr<TrialCounts> TrialStore::Count() const {
 absl::StatusOr<std::vector<Trial>> TrialStore::ListBest(Direction direction, int limit) const {
   const absl::string_view order = direction == Direction::kMaximize ? " DESC" : " ASC";
   const std::string query = absl::StrCat(
-      "SELECT ", kTrialColumns,
+      "SELECT ", TrialColumns(),
       " FROM trial WHERE study_id = ?1 AND state = 'COMPLETED' AND value IS NOT NULL AND "
       "demonstration = 0 ORDER BY violation, value",
       order, ", number LIMIT ?2");

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,11 +41,6 @@ class TrialStore {
   // How long workers have held an open trial; nothing for one that has ended.
   absl::Status SetHeld(TrialNumber trial, absl::Duration held);
 
-  // Makes `attributes` those of the trial; of kNoTrial: of the study.
-  absl::Status StoreAttributes(TrialNumber trial, const Attributes& attributes);
-
-  absl::Status InsertSuggestion(TrialNumber trial, const SuggestionRecord& suggestion);
-
   // ---- Reading ----
   //
   // A row that is not what a server writes is DataLoss, where nothing else is said.
@@ -58,22 +52,12 @@ class TrialStore {
   absl::StatusOr<Trial> LoadTrialToShow(TrialNumber number) const;
   // The trial that came from there, without attempts; nullopt: none did.
   absl::StatusOr<std::optional<TrialRecord>> FindByOrigin(const std::string& origin) const;
-  // Of the trial; of kNoTrial: of the study.
-  absl::StatusOr<Attributes> LoadAttributes(TrialNumber trial) const;
-  // The trials that have the attribute `key`, with its value, by number.
-  absl::StatusOr<std::map<TrialNumber, std::string>> FindAttribute(const std::string& key) const;
   struct LastEvent {
     TrialNumber trial;
     int64_t sequence = 0;
   };
   // Of every trial, in their order: what folds into a history.
   absl::StatusOr<std::vector<LastEvent>> LastEvents() const;
-  // Who proposed the trial, and why (Suggestion::sampler and reason): "random; an independent
-  // draw".
-  // "" where none was recorded.
-  absl::StatusOr<std::string> LoadSampler(TrialNumber trial) const;
-  // The same of the latest trial that was proposed, with its number: "trial #7: random; ...".
-  absl::StatusOr<std::string> LoadLastSampler() const;
 
   // At most `limit` trials, without attempts, with their last measurement, that come after number
   // `after` in the filter's order (nullopt: from the start). One that cannot be read says so.
@@ -86,7 +70,6 @@ class TrialStore {
   absl::StatusOr<std::vector<Trial>> ListBest(Direction direction, int limit) const;
 
  private:
-  absl::StatusOr<TrialRecord> ReadTrial(const Statement& row) const;
   absl::StatusOr<Trial> ReadTrialToShow(const Statement& row) const;
   absl::StatusOr<std::optional<Measurement>> LoadLastMeasurement(const TrialRecord& record) const;
 

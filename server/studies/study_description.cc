@@ -118,7 +118,7 @@ absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std
       status.failure = DescribeFailure(*standing.failure, last.trial);
     }
     HPO_ASSIGN_OR_RETURN(status.counts, rows.trials.Count());
-    HPO_ASSIGN_OR_RETURN(status.attributes, rows.trials.LoadAttributes(kNoTrial));
+    HPO_ASSIGN_OR_RETURN(status.attributes, rows.attributes.Load(kNoTrial));
     HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,
                          rows.trials.ListBest(status.spec.objectives.front().direction, 1));
     if (!best.empty()) {
@@ -127,7 +127,7 @@ absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std
       status.best_violation = best.front().violation;
     }
     if (!status.priors.empty()) {
-      HPO_ASSIGN_OR_RETURN(status.last_proposal, rows.trials.LoadLastSampler());
+      HPO_ASSIGN_OR_RETURN(status.last_proposal, rows.suggestions.LoadLastSampler());
     }
     return absl::OkStatus();
   };

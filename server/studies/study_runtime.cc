@@ -5,8 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/study/study_status.h"
-#include "sampler/factory/termination.h"
 #include "server/trials/typed_params.h"
 #include "spdlog/spdlog.h"
 
@@ -14,6 +12,18 @@ namespace hpo {
 namespace {
 
 constexpr size_t kUnreadableShown = 5;
+
+std::string DescribeUnreadable(const std::map<TrialNumber, std::string>& unreadable) {
+  std::vector<std::string> shown;
+  for (const auto& [number, why] : unreadable) {
+    if (shown.size() == kUnreadableShown) {
+      shown.push_back(absl::StrCat(unreadable.size() - kUnreadableShown, " more"));
+      break;
+    }
+    shown.push_back(absl::StrCat("trial #", number.value, ": ", why));
+  }
+  return absl::StrJoin(shown, "; ");
+}
 
 }  // namespace
 
@@ -163,15 +173,7 @@ bool StudyRuntime::QuarantineIfUnreadable(TrialNumber trial, const absl::Status&
 
 std::string StudyRuntime::unreadable() const {
   absl::MutexLock lock(&mutex_);
-  std::vector<std::string> shown;
-  for (const auto& [number, why] : unreadable_) {
-    if (shown.size() == kUnreadableShown) {
-      shown.push_back(absl::StrCat(unreadable_.size() - kUnreadableShown, " more"));
-      break;
-    }
-    shown.push_back(absl::StrCat("trial #", number.value, ": ", why));
-  }
-  return absl::StrJoin(shown, "; ");
+  return DescribeUnreadable(unreadable_);
 }
 
 TrialNumber StudyRuntime::next_number() const {
@@ -186,39 +188,22 @@ History StudyRuntime::history() const {
 
 void StudyRuntime::DecideLocked() const {
   if (!std::exchange(undecided_, false)) return;
-  termination_ = WhyTerminate(history_, spec_);
-  failure_ = WhyFailed(history_, spec_.budget, failures_from_);
-  all_failed_ = AllFailed(history_);
-  const bool known = target_reached_.has_value();
-  target_reached_ = WhyTargetReached(history_, spec_);
-  if (target_reached_ && !known) spdlog::info("study {}: {}", name_, *target_reached_);
+  const bool known = !verdict_.target_reached.empty();
+  verdict_ = JudgeHistory(history_, spec_, failures_from_);
+  if (!verdict_.target_reached.empty() && !known) {
+    spdlog::info("study {}: {}", name_, verdict_.target_reached);
+  }
 }
 
 StudyStanding StudyRuntime::standing() const {
   absl::MutexLock lock(&mutex_);
   DecideLocked();
-  const Budget& budget = spec_.budget;
-  const OpenTrials::Load load = open.load();
-  const std::optional<std::string> bounded = sampler.regret_bounded();
-  const std::optional<std::string>& terminated = bounded ? bounded : termination_;
-  const bool time_left = !budget.wall_clock || load.wall_clock < *budget.wall_clock;
-  const bool trials_left = !terminated && (!budget.trials || num_budgeted_ < *budget.trials);
-  const bool ended = order_ == StudyOrder::kStop || failure_ || target_reached_;
-  const bool nothing_left = ended || !time_left || (!trials_left && load.num_queued == 0);
-  StudyStanding standing{.order = order_,
-                         .failures_from = failures_from_,
-                         .failure = failure_,
-                         .target_reached = target_reached_.value_or("")};
-  standing.termination = target_reached_ ? *target_reached_ : terminated.value_or("");
-  standing.hands_out = order_ == StudyOrder::kRun && !failure_ && !target_reached_ && time_left;
-  standing.budget_left = trials_left && standing.hands_out;
-  standing.finished = load.num_held == 0 && nothing_left;
-  const bool is_used_up = standing.finished && time_left && order_ == StudyOrder::kRun;
-  if (standing.termination.empty() && is_used_up && all_failed_) {
-    standing.termination =
-        absl::StrCat(kAllFailed, "; to go on: hpo trial retry --failed --study ", name_);
-  }
-  return standing;
+  return StandingOf(spec_, verdict_,
+                    {.order = order_,
+                     .failures_from = failures_from_,
+                     .num_budgeted = num_budgeted_,
+                     .open = open.load(),
+                     .regret_bounded = sampler.regret_bounded().value_or("")});
 }
 
 std::optional<PruneDecision> StudyRuntime::DecidePruning(TrialNumber trial) {

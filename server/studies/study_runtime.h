@@ -15,7 +15,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/study/study.h"
-#include "sampler/api/failures.h"
 #include "sampler/api/history.h"
 #include "sampler/api/pruner.h"
 #include "sampler/api/sampler.h"
@@ -23,6 +22,7 @@
 #include "sampler/factory/make_sampler.h"
 #include "server/storage/records.h"
 #include "server/studies/study_sampler.h"
+#include "server/studies/study_standing.h"
 #include "server/trials/change_feed.h"
 #include "server/trials/open_trials.h"
 #include "server/trials/trial_change.h"
@@ -35,28 +35,6 @@ struct StudyFactories {
   std::function<std::unique_ptr<Sampler>(const StudySpec&, std::vector<PriorStudy>)> make_sampler =
       MakeSampler;
   std::function<std::unique_ptr<Pruner>(const StudySpec&)> make_pruner = MakePruner;
-};
-
-// Whether a study goes on, at one moment.
-struct StudyStanding {
-  StudyOrder order = StudyOrder::kRun;
-  TrialNumber failures_from;  // as StudyRecord's
-  // Why failures have ended it (sampler/api/failures.h); nullopt: they have not.
-  std::optional<TooManyFailures> failure;
-  // Which trial has reached budget.target, and how to go on; empty: none has, or there is no
-  // target.
-  std::string target_reached;
-  // Why no more trials are proposed although trials and time are left: the target, or
-  // sampler/factory/termination.h. Of one whose budget is used up by failures alone: that. Empty
-  // otherwise.
-  std::string termination;
-  // Queued trials may be handed out.
-  bool hands_out = false;
-  // One more trial may be proposed.
-  bool budget_left = false;
-  // Nothing runs, and nothing more will: budget used and nothing queued; or stopped, failed, its
-  // target reached or its wall clock used up, which leave what is queued where it is.
-  bool finished = false;
 };
 
 // Thread-safe, as its parts are.
@@ -143,13 +121,10 @@ class StudyRuntime {
   std::map<TrialNumber, Told> told_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Pruner> pruner_ ABSL_GUARDED_BY(mutex_);
   bool warned_of_pruner_ ABSL_GUARDED_BY(mutex_) = false;
-  mutable std::optional<std::string> termination_ ABSL_GUARDED_BY(mutex_);
-  mutable std::optional<std::string> target_reached_ ABSL_GUARDED_BY(mutex_);
-  mutable std::optional<TooManyFailures> failure_ ABSL_GUARDED_BY(mutex_);
-  mutable bool all_failed_ ABSL_GUARDED_BY(mutex_) = false;
+  mutable HistoryVerdict verdict_ ABSL_GUARDED_BY(mutex_);
   StudyOrder order_ ABSL_GUARDED_BY(mutex_);
   TrialNumber failures_from_ ABSL_GUARDED_BY(mutex_);
-  mutable bool undecided_ ABSL_GUARDED_BY(mutex_) = true;  // of the four
+  mutable bool undecided_ ABSL_GUARDED_BY(mutex_) = true;  // verdict_ is old
 };
 
 }  // namespace hpo

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "common/base/clock.h"
 #include "server/placement/live_calibration.h"
+#include "server/storage/answer_store.h"
 #include "server/storage/calibration_store.h"
 #include "server/storage/store.h"
 #include "server/storage/study_rows.h"
@@ -29,9 +30,14 @@ inline constexpr char kMeasured[] = "measured";
 class TrialTransaction : public StudyRows {
  public:
   TrialTransaction(Database& database, int64_t study_id, const std::string& study, absl::Time time)
-      : StudyRows(database, study_id, study), studies(database), now(time), residuals_(database) {}
+      : StudyRows(database, study_id, study),
+        studies(database),
+        answers(database),
+        now(time),
+        residuals_(database) {}
 
   StudyStore studies;
+  AnswerStore answers;
   const absl::Time now;
 
   // To be called once per trial changed, with the kind of its event (TrialEvent::kind).

@@ -159,16 +159,16 @@ class FuzzedServer {
   // What was taken can be read.
   void ReadAll() {
     for (const std::string& study : scheduler_->state().studies.Names()) {
-      HPO_CHECK(studies_->GetStudy(study).ok());
+      HPO_CHECK(studies_->queries().GetStudy(study).ok());
       std::string token;
       do {
-        auto page = studies_->ListTrials(study, {}, 1000, token);
+        auto page = studies_->queries().ListTrials(study, {}, 1000, token);
         if (!page.ok()) {
           std::fprintf(stderr, "%s\n", std::string(page.status().message()).c_str());
         }
         HPO_CHECK(page.ok());
         for (const Trial& trial : page->trials) {
-          HPO_CHECK(studies_->GetTrial(study, trial.id.number).ok());
+          HPO_CHECK(studies_->queries().GetTrial(study, trial.id.number).ok());
         }
         token = page->next_token;
       } while (!token.empty());

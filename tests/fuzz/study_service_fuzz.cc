@@ -25,10 +25,9 @@ Message Filled(hpo::FuzzBytes& bytes) {
   return message;
 }
 
-template <typename Request, typename Response>
+template <typename Service, typename Request, typename Response>
 void Send(hpo::FuzzBytes& bytes,
-          grpc::Status (hpo::StudyServiceImpl::*method)(grpc::ServerContext*, const Request*,
-                                                        Response*)) {
+          grpc::Status (Service::*method)(grpc::ServerContext*, const Request*, Response*)) {
   grpc::ServerContext context;
   const Request request = Filled<Request>(bytes);
   Response response;
@@ -49,12 +48,12 @@ void Import(hpo::FuzzBytes& bytes) {
   hpo::FuzzedServer::CheckAnswer(hpo::ToGrpc(Server().study_api().ImportTrials(import).status()));
 }
 
-// What StudyServiceImpl::WatchStudy does until it has told what there is; it would then wait for
+// What StudyQueryService::WatchStudy does until it has told what there is; it would then wait for
 // more.
 void Watch(hpo::FuzzBytes& bytes) {
   const auto request = Filled<hpo::v1::WatchStudyRequest>(bytes);
   if (!hpo::CheckRequest(request).ok()) return;
-  const auto study = Server().study_api().GetStudy(request.study());
+  const auto study = Server().study_api().queries().GetStudy(request.study());
   hpo::FuzzedServer::CheckAnswer(hpo::ToGrpc(study.status()));
   const int64_t after = request.after_sequence();
   if (!study.ok() || after == 0 || after >= study->sequence) return;
@@ -64,8 +63,8 @@ void Watch(hpo::FuzzBytes& bytes) {
     told = true;
     return true;
   };
-  hpo::FuzzedServer::CheckAnswer(hpo::ToGrpc(
-      Server().study_api().WatchStudy(study->spec.name, after, emit, [&told] { return told; })));
+  hpo::FuzzedServer::CheckAnswer(hpo::ToGrpc(Server().study_api().queries().WatchStudy(
+      study->spec.name, after, emit, [&told] { return told; })));
 }
 
 // So that there are trials that run.

@@ -158,7 +158,7 @@ TEST_F(AdminTest, AStartOnAFullDiskWaitsWhereItMay) {
   absl::StatusOr<std::unique_ptr<Coordinator>> started = Coordinator::Start(options, clock_);
   ASSERT_TRUE(started.ok()) << started.status();
   EXPECT_EQ(num_asked, 3);
-  EXPECT_EQ((*started)->studies().ListStudies()->size(), 1u);
+  EXPECT_EQ((*started)->studies().queries().ListStudies()->size(), 1u);
 }
 
 TEST_F(AdminTest, ABackupOfARunningServerIsRestored) {

@@ -174,7 +174,7 @@ TEST_F(CoordinatorTest, ValidateOnlyStoresNothing) {
   v1::CreateStudyResponse response;
   ASSERT_TRUE(studies_->CreateStudy(&call, request, &response).ok());
   EXPECT_EQ(response.study().name(), "plain");
-  EXPECT_TRUE(coordinator_->studies().ListStudies()->empty());
+  EXPECT_TRUE(coordinator_->studies().queries().ListStudies()->empty());
 }
 
 TEST_F(CoordinatorTest, StudiesListByPages) {

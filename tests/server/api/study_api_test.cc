@@ -26,12 +26,12 @@ TEST_F(StudyApiTest, CreatesOnceAndDescribes) {
   ASSERT_TRUE(dry.ok()) << dry.status();
   EXPECT_FALSE(dry->created);
   EXPECT_EQ(dry->status.spec, PlainStudy());
-  EXPECT_TRUE(api_->ListStudies()->empty());
+  EXPECT_TRUE(api_->queries().ListStudies()->empty());
   EXPECT_TRUE(api_->CreateStudy(PlainStudy(), false, "")->created);
   EXPECT_FALSE(api_->CreateStudy(PlainStudy(), false, "")->created);
-  EXPECT_EQ(api_->GetStudy("")->spec.name, "plain");
-  EXPECT_EQ(api_->ListStudies()->size(), 1u);
-  EXPECT_TRUE(absl::IsNotFound(api_->GetStudy("other").status()));
+  EXPECT_EQ(api_->queries().GetStudy("")->spec.name, "plain");
+  EXPECT_EQ(api_->queries().ListStudies()->size(), 1u);
+  EXPECT_TRUE(absl::IsNotFound(api_->queries().GetStudy("other").status()));
   EXPECT_EQ(api_->UpdateStudy("plain", {.trials = 5}, "")->spec.budget.trials, 5);
 }
 
@@ -45,7 +45,7 @@ TEST_F(StudyApiTest, ATrialIsShownWithAttemptsMeasurementsAndSampler) {
   ASSERT_TRUE(
       scheduler_->results().ReportMeasurements({.lease = lease, .memory_records = {start}}).ok());
   Complete(lease, 0.4);
-  const auto detail = api_->GetTrial("plain", TrialNumber{0});
+  const auto detail = api_->queries().GetTrial("plain", TrialNumber{0});
   ASSERT_TRUE(detail.ok()) << detail.status();
   EXPECT_EQ(detail->trial.state, TrialState::kCompleted);
   ASSERT_EQ(detail->trial.attempts.size(), 1u);
@@ -53,7 +53,7 @@ TEST_F(StudyApiTest, ATrialIsShownWithAttemptsMeasurementsAndSampler) {
   EXPECT_EQ(detail->trial.attempts.front().memory_records, std::vector<MemoryRecord>{start});
   EXPECT_EQ(detail->measurements, std::vector<Measurement>{seen});
   EXPECT_EQ(detail->sampler, "scripted");
-  EXPECT_TRUE(absl::IsNotFound(api_->GetTrial("plain", TrialNumber{1}).status()));
+  EXPECT_TRUE(absl::IsNotFound(api_->queries().GetTrial("plain", TrialNumber{1}).status()));
 }
 
 TEST_F(StudyApiTest, TenThousandTrialsListByPages) {
@@ -86,7 +86,7 @@ TEST_F(StudyApiTest, TenThousandTrialsListByPages) {
   int pages = 0;
   std::string token;
   do {
-    const auto page = api_->ListTrials("plain", {}, 1000, token);
+    const auto page = api_->queries().ListTrials("plain", {}, 1000, token);
     ASSERT_TRUE(page.ok()) << page.status();
     EXPECT_EQ(page->total, kTrials);
     for (const Trial& trial : page->trials) EXPECT_EQ(trial.id.number.value, next++);
@@ -95,23 +95,24 @@ TEST_F(StudyApiTest, TenThousandTrialsListByPages) {
   } while (!token.empty());
   EXPECT_EQ(next, kTrials);
   EXPECT_EQ(pages, 10);
-  EXPECT_EQ(api_->ListBestTrials("plain", 3)->back().id.number, TrialNumber{2999});
-  EXPECT_EQ(api_->ListBestTrials("plain", 0)->size(), 1);
-  EXPECT_EQ(api_->GetStudy("plain")->counts.completed, kTrials);
+  EXPECT_EQ(api_->queries().ListBestTrials("plain", 3)->back().id.number, TrialNumber{2999});
+  EXPECT_EQ(api_->queries().ListBestTrials("plain", 0)->size(), 1);
+  EXPECT_EQ(api_->queries().GetStudy("plain")->counts.completed, kTrials);
 }
 
 TEST_F(StudyApiTest, PagesHaveBoundsAndTokensBelongToTheirFilter) {
   AddStudy(PlainStudy());
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(api_->EnqueueTrial("plain", {}, "").ok());
-  const auto page = api_->ListTrials("plain", {}, 2, "");
+  const auto page = api_->queries().ListTrials("plain", {}, 2, "");
   ASSERT_TRUE(page.ok());
   EXPECT_EQ(page->trials.size(), 2u);
-  EXPECT_EQ(api_->ListTrials("plain", {}, 2, page->next_token)->trials.size(), 1u);
-  EXPECT_EQ(api_->ListTrials("plain", {}, 0, "")->trials.size(), 3u);
+  EXPECT_EQ(api_->queries().ListTrials("plain", {}, 2, page->next_token)->trials.size(), 1u);
+  EXPECT_EQ(api_->queries().ListTrials("plain", {}, 0, "")->trials.size(), 3u);
   const TrialFilter newest{.states = {}, .prune_reasons = {}, .newest_first = true};
-  for (const auto& status : {api_->ListTrials("plain", newest, 2, page->next_token).status(),
-                             api_->ListTrials("plain", {}, 1001, "").status(),
-                             api_->ListTrials("plain", {}, -1, "").status()}) {
+  for (const auto& status :
+       {api_->queries().ListTrials("plain", newest, 2, page->next_token).status(),
+        api_->queries().ListTrials("plain", {}, 1001, "").status(),
+        api_->queries().ListTrials("plain", {}, -1, "").status()}) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   }
 }
@@ -119,22 +120,25 @@ TEST_F(StudyApiTest, PagesHaveBoundsAndTokensBelongToTheirFilter) {
 TEST_F(StudyApiTest, MemoryIsEstimatedForAWorker) {
   AddStudy(BertStudy());
   const ParamMap params = {{"model.name", std::string("tiny")}, {"train.batch_size", int64_t{8}}};
-  EXPECT_TRUE(absl::IsFailedPrecondition(api_->EstimateMemory("bert", params, "", {}).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(api_->queries().EstimateMemory("bert", params, "", {}).status()));
   Register(MakeBertWorker("small", GiB(1)));
   Register(MakeBertWorker("large", GiB(8)));
-  const auto largest = api_->EstimateMemory("bert", params, "", {});
+  const auto largest = api_->queries().EstimateMemory("bert", params, "", {});
   ASSERT_TRUE(largest.ok()) << largest.status();
   EXPECT_EQ(largest->usable, GiB(8));
   EXPECT_TRUE(largest->planned.fits);
   EXPECT_THAT(largest->explanation, HasSubstr("fits: needs"));
-  EXPECT_EQ(api_->EstimateMemory("bert", params, "small", {})->usable, GiB(1));
-  const auto tight = api_->EstimateMemory("bert", params, "small", Bytes{1});
+  EXPECT_EQ(api_->queries().EstimateMemory("bert", params, "small", {})->usable, GiB(1));
+  const auto tight = api_->queries().EstimateMemory("bert", params, "small", Bytes{1});
   EXPECT_FALSE(tight->planned.fits);
   EXPECT_THAT(tight->explanation, HasSubstr("allowed 1 B"));
-  EXPECT_TRUE(
-      absl::IsFailedPrecondition(api_->EstimateMemory("bert", params, "other", {}).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      api_->EstimateMemory("bert", {{"model.name", std::string("absent")}}, "", {}).status()));
+      api_->queries().EstimateMemory("bert", params, "other", {}).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      api_->queries()
+          .EstimateMemory("bert", {{"model.name", std::string("absent")}}, "", {})
+          .status()));
 }
 
 TEST_F(StudyApiTest, AWatchSeesEveryChangeInOrder) {
@@ -145,7 +149,7 @@ TEST_F(StudyApiTest, AWatchSeesEveryChangeInOrder) {
   std::vector<int64_t> sequences;
   absl::Notification started;
   std::thread watcher([&] {
-    const absl::Status watched = api_->WatchStudy(
+    const absl::Status watched = api_->queries().WatchStudy(
         "plain", 0,
         [&](const std::optional<TrialEvent>& event) {
           if (!event) return true;
@@ -174,7 +178,8 @@ TEST_F(StudyApiTest, AWatchSeesEveryChangeInOrder) {
   EXPECT_EQ(sequences, (std::vector<int64_t>{2, 3, 4, 5}));
 
   std::vector<int64_t> replayed;
-  ASSERT_TRUE(api_->WatchStudy(
+  ASSERT_TRUE(api_->queries()
+                  .WatchStudy(
                       "plain", 3,
                       [&](const std::optional<TrialEvent>& event) {
                         replayed.push_back(event->sequence);
@@ -188,7 +193,8 @@ TEST_F(StudyApiTest, AWatchSeesEveryChangeInOrder) {
 TEST_F(StudyApiTest, ADrainEndsWatchesAndRefusesWrites) {
   AddStudy(PlainStudy());
   std::thread watcher([&] {
-    EXPECT_TRUE(api_->WatchStudy(
+    EXPECT_TRUE(api_->queries()
+                    .WatchStudy(
                         "plain", 0, [](const std::optional<TrialEvent>&) { return true; },
                         [] { return false; })
                     .ok());
@@ -198,7 +204,7 @@ TEST_F(StudyApiTest, ADrainEndsWatchesAndRefusesWrites) {
   EXPECT_TRUE(absl::IsUnavailable(api_->CreateStudy(PlainStudy("x"), false, "").status()));
   EXPECT_TRUE(absl::IsUnavailable(api_->UpdateStudy("plain", {}, "").status()));
   EXPECT_TRUE(absl::IsUnavailable(api_->EnqueueTrial("plain", {}, "").status()));
-  EXPECT_TRUE(api_->GetStudy("plain").ok());
+  EXPECT_TRUE(api_->queries().GetStudy("plain").ok());
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ TEST_F(MisfitStatusTest, AProposalIsStoredWithItsReason) {
   MustAcquire(Register(Worker("large", GiB(8))), GiB(8));
   std::string sampler;
   const auto read = [&](const StudyRows& rows) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(sampler, rows.trials.LoadSampler(TrialNumber{0}));
+    HPO_ASSIGN_OR_RETURN(sampler, rows.suggestions.LoadSampler(TrialNumber{0}));
     return absl::OkStatus();
   };
   ASSERT_TRUE(

@@ -53,10 +53,10 @@ class ArchiveTest : public SchedulerFixture {
 
   std::vector<std::string> Shown(const std::string& name) {
     std::vector<std::string> shown;
-    const auto page = Api().ListTrials(name, {}, 0, "");
+    const auto page = Api().queries().ListTrials(name, {}, 0, "");
     EXPECT_TRUE(page.ok()) << page.status();
     for (const Trial& listed : page->trials) {
-      const auto view = Api().GetTrial(name, listed.id.number);
+      const auto view = Api().queries().GetTrial(name, listed.id.number);
       EXPECT_TRUE(view.ok()) << view.status();
       const Trial& trial = view->trial;
       std::string text = absl::StrCat(

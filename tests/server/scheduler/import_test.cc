@@ -42,12 +42,12 @@ class ImportTest : public SchedulerFixture {
   }
 
   TrialView Show(int64_t number) {
-    const auto view = StudyApi(*scheduler_).GetTrial("plain", TrialNumber{number});
+    const auto view = StudyApi(*scheduler_).queries().GetTrial("plain", TrialNumber{number});
     EXPECT_TRUE(view.ok()) << view.status();
     return view.value_or(TrialView{});
   }
 
-  TrialCounts Counts() { return StudyApi(*scheduler_).GetStudy("plain")->counts; }
+  TrialCounts Counts() { return StudyApi(*scheduler_).queries().GetStudy("plain")->counts; }
 
   History Seen() { return (*scheduler_->state().studies.Find("plain"))->history(); }
 };
@@ -62,7 +62,8 @@ TEST_F(ImportTest, ATrialIsShownWithWhatItReachedAndWhereItIsFrom) {
   EXPECT_EQ(view.trial.started, absl::FromUnixSeconds(1000));
   EXPECT_EQ(view.trial.ended, absl::FromUnixSeconds(1060));
   EXPECT_EQ(view.measurements, Imported(7, 16, 0.8).measurements);
-  EXPECT_EQ(StudyApi(*scheduler_).ListBestTrials("plain", 1)->front().id.number, TrialNumber{0});
+  EXPECT_EQ(StudyApi(*scheduler_).queries().ListBestTrials("plain", 1)->front().id.number,
+            TrialNumber{0});
 }
 
 TEST_F(ImportTest, WhatWasNotedOfItIsNotedHere) {
@@ -125,7 +126,7 @@ TEST_F(ImportTest, TheyUseUpTheBudgetWhereAsked) {
   const std::string session = Register(MakeWorker("w"));
   EXPECT_FALSE(Acquire(session).assignment.has_value());
   Restart();
-  EXPECT_TRUE(StudyApi(*scheduler_).GetStudy("plain")->finished);
+  EXPECT_TRUE(StudyApi(*scheduler_).queries().GetStudy("plain")->finished);
 }
 
 TEST_F(ImportTest, ThoseThatAreThereStayAsTheyAre) {

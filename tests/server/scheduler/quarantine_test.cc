@@ -66,15 +66,15 @@ TEST_F(QuarantineTest, AnUnreadableTrialIsNamedAndTheRestGoesOn) {
   EXPECT_FALSE(status.finished) << "trial 3 still runs";
 
   const StudyApi api(*scheduler_);
-  const auto page = api.ListTrials("plain", {}, 0, "");
+  const auto page = api.queries().ListTrials("plain", {}, 0, "");
   ASSERT_TRUE(page.ok()) << page.status();
   ASSERT_EQ(page->trials.size(), 4u);
   EXPECT_EQ(page->trials[1].state, TrialState::kFailed);
   EXPECT_THAT(std::get<Failed>(*page->trials[1].outcome).message, HasSubstr("cannot be read"));
-  const auto shown = api.GetTrial("plain", TrialNumber{2});
+  const auto shown = api.queries().GetTrial("plain", TrialNumber{2});
   ASSERT_TRUE(shown.ok()) << shown.status();
   EXPECT_THAT(std::get<Failed>(*shown->trial.outcome).message, HasSubstr("SLEEPING"));
-  EXPECT_TRUE(api.ListBestTrials("plain", 10).ok());
+  EXPECT_TRUE(api.queries().ListBestTrials("plain", 10).ok());
 
   EXPECT_EQ(Beat(running), Directive::kContinue);
   EXPECT_TRUE(Complete(running, 0.9).stored);

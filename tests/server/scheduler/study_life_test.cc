@@ -73,9 +73,9 @@ TEST_F(StudyLifeTest, WhatIsNotedOutlivesTheServerAndChangesNothingElse) {
     EXPECT_EQ(NoteOf(study.attributes), "the first");
     EXPECT_THAT(TagsOf(study.attributes), ElementsAre("paper"));
     EXPECT_THAT(UsersOwn(study.attributes), ElementsAre(Pair("owner", "\"me\"")));
-    const Attributes trial = Api().GetTrial("plain", kFirst)->trial.attributes;
+    const Attributes trial = Api().queries().GetTrial("plain", kFirst)->trial.attributes;
     EXPECT_EQ(NoteOf(trial), "look here");
-    EXPECT_EQ(Api().ListTrials("plain", {}, 0, "")->trials[0].attributes, trial);
+    EXPECT_EQ(Api().queries().ListTrials("plain", {}, 0, "")->trials[0].attributes, trial);
     Restart();
   }
 }
@@ -96,10 +96,10 @@ TEST_F(StudyLifeTest, ATrainersAttributesComeWithReportsAndTheResult) {
   Noted(kFirst, {.note = "by hand", .set = {{"rows", "1"}}});
   const AttemptReport report{.lease = lease, .attributes = {{"rows", "2"}, {"host", "\"h\""}}};
   ASSERT_TRUE(scheduler_->results().ReportMeasurements(report).ok());
-  EXPECT_THAT(UsersOwn(Api().GetTrial("plain", kFirst)->trial.attributes),
+  EXPECT_THAT(UsersOwn(Api().queries().GetTrial("plain", kFirst)->trial.attributes),
               ElementsAre(Pair("host", "\"h\""), Pair("rows", "2")));
   ASSERT_TRUE(scheduler_->results().FinishTrial("id", Result(lease, {{"epochs", "3"}})).ok());
-  const Attributes noted = Api().GetTrial("plain", kFirst)->trial.attributes;
+  const Attributes noted = Api().queries().GetTrial("plain", kFirst)->trial.attributes;
   EXPECT_EQ(NoteOf(noted), "by hand");
   EXPECT_THAT(UsersOwn(noted),
               ElementsAre(Pair("epochs", "3"), Pair("host", "\"h\""), Pair("rows", "2")));
@@ -111,7 +111,7 @@ TEST_F(StudyLifeTest, AResultThatDoesNotCountNotesNothing) {
   const LeaseRef lease = MustAcquire(session).lease;
   ASSERT_TRUE(scheduler_->results().FinishTrial("id", Result(lease, {{"k", "1"}})).ok());
   ASSERT_TRUE(scheduler_->results().FinishTrial("other", Result(lease, {{"k", "2"}})).ok());
-  EXPECT_THAT(UsersOwn(Api().GetTrial("plain", kFirst)->trial.attributes),
+  EXPECT_THAT(UsersOwn(Api().queries().GetTrial("plain", kFirst)->trial.attributes),
               ElementsAre(Pair("k", "1")));
   EXPECT_TRUE(absl::IsAborted(scheduler_->results()
                                   .ReportMeasurements({.lease = lease, .attributes = {{"k", "3"}}})

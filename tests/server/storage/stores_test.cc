@@ -1,15 +1,19 @@
 #include <cmath>
 
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
+#include "server/storage/answer_store.h"
 #include "server/storage/sqlite/migrations.h"
 #include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
+#include "server/storage/trial_row.h"
 #include "tests/fakes/temporary_database.h"
 
 namespace hpo {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAreArray;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 
@@ -49,7 +53,9 @@ class StoresTest : public ::testing::Test {
   TrialStore Trials() { return TrialStore(*database_, study_id_, "s"); }
   AttemptStore Attempts() { return AttemptStore(*database_, study_id_, "s"); }
   EventLog Events() { return EventLog(*database_, study_id_); }
+  SuggestionStore Suggestions() { return SuggestionStore(*database_, study_id_); }
   StudyStore Studies() { return StudyStore(*database_); }
+  AnswerStore Answers() { return AnswerStore(*database_); }
 
   TrialRecord NewTrial(int64_t number) {
     TrialRecord record{.study_id = study_id_};
@@ -139,17 +145,27 @@ TEST_F(StoresTest, TheDatabaseIsNamedOnce) {
 }
 
 TEST_F(StoresTest, AnswersAreKeptForSevenDays) {
-  ASSERT_TRUE(Studies().RecordAnswer("id", "Finish", "body", "answer", kNow).ok());
-  EXPECT_EQ(Studies().FindAnswer("id", "Finish", "body").value(), "answer");
-  EXPECT_EQ(Studies().FindAnswer("other", "Finish", "body").value(), std::nullopt);
-  EXPECT_EQ(Studies().FindAnswer("id", "Finish", "changed").status().code(),
+  ASSERT_TRUE(Answers().Record("id", "Finish", "body", "answer", kNow).ok());
+  EXPECT_EQ(Answers().Find("id", "Finish", "body").value(), "answer");
+  EXPECT_EQ(Answers().Find("other", "Finish", "body").value(), std::nullopt);
+  EXPECT_EQ(Answers().Find("id", "Finish", "changed").status().code(),
             absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(Studies().FindAnswer("id", "Release", "body").status().code(),
+  EXPECT_EQ(Answers().Find("id", "Release", "body").status().code(),
             absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(Studies().BeginEpoch(kNow + absl::Hours(7 * 24)).value(), 1);
-  EXPECT_EQ(Studies().FindAnswer("id", "Finish", "body").value(), "answer");
+  EXPECT_EQ(Answers().Find("id", "Finish", "body").value(), "answer");
   EXPECT_EQ(Studies().BeginEpoch(kNow + absl::Hours(7 * 24 + 1)).value(), 2);
-  EXPECT_EQ(Studies().FindAnswer("id", "Finish", "body").value(), std::nullopt);
+  EXPECT_EQ(Answers().Find("id", "Finish", "body").value(), std::nullopt);
+}
+
+TEST_F(StoresTest, EveryColumnOfATrialIsReadButWhoseAndWhyItWasPruned) {
+  std::vector<std::string> columns = absl::StrSplit(TrialColumns(), ", ");
+  columns.insert(columns.end(), {"study_id", "prune_reason"});
+  std::vector<std::string> stored;
+  Statement rows = database_->Prepare("SELECT name FROM pragma_table_info('trial')");
+  while (rows.Next().value()) stored.push_back(rows.Text(0));
+  EXPECT_THAT(columns, UnorderedElementsAreArray(stored));
+  EXPECT_EQ(columns.front(), "number");
 }
 
 TEST_F(StoresTest, ATrialComesBackAsItWas) {
@@ -374,14 +390,14 @@ TEST_F(StoresTest, ListsByStateReasonAndOrder) {
 
 TEST_F(StoresTest, ASuggestionIsKeptWithWhatItDependedOn) {
   Insert(NewTrial(0));
-  ASSERT_TRUE(Trials()
-                  .InsertSuggestion(TrialNumber{0}, {.capacity = GiB(8),
-                                                     .calibration_version = 7,
-                                                     .history_sequence = 12,
-                                                     .sampler = "tpe",
-                                                     .score = 0.5})
+  ASSERT_TRUE(Suggestions()
+                  .Insert(TrialNumber{0}, {.capacity = GiB(8),
+                                           .calibration_version = 7,
+                                           .history_sequence = 12,
+                                           .sampler = "tpe",
+                                           .score = 0.5})
                   .ok());
-  EXPECT_EQ(Trials().LoadSampler(TrialNumber{0}).value(), "tpe");
+  EXPECT_EQ(Suggestions().LoadSampler(TrialNumber{0}).value(), "tpe");
   Statement row = database_->Prepare(
       "SELECT capacity, calibration_version, history_sequence, score FROM suggestion");
   ASSERT_TRUE(row.Next().value());
@@ -390,9 +406,9 @@ TEST_F(StoresTest, ASuggestionIsKeptWithWhatItDependedOn) {
   EXPECT_EQ(row.Int(2), 12);
   EXPECT_EQ(row.Real(3), 0.5);
   Insert(NewTrial(1));
-  ASSERT_TRUE(Trials().InsertSuggestion(TrialNumber{1}, {.sampler = "random"}).ok());
-  EXPECT_EQ(Trials().LoadSampler(TrialNumber{1}).value(), "random");
-  EXPECT_EQ(Trials().LoadSampler(TrialNumber{2}).value(), "") << "enqueued";
+  ASSERT_TRUE(Suggestions().Insert(TrialNumber{1}, {.sampler = "random"}).ok());
+  EXPECT_EQ(Suggestions().LoadSampler(TrialNumber{1}).value(), "random");
+  EXPECT_EQ(Suggestions().LoadSampler(TrialNumber{2}).value(), "") << "enqueued";
 }
 
 TEST_F(StoresTest, DamagedColumnsAreDataLoss) {

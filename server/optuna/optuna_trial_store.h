@@ -1,4 +1,4 @@
-// Studies of Optuna's clients in the database.
+// Trials of Optuna's clients in the database.
 //
 // Verbs over one connection: inside a WriteQueue's work they are part of its transaction; the const
 // ones also run on a reader. Codes: database.h, and those named here. NotFound names the id.
@@ -6,30 +6,16 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/interop/optuna/optuna_trial.h"
-#include "common/study/study.h"
+#include "server/optuna/optuna_study_store.h"
 #include "server/storage/sqlite/database.h"
 
 namespace hpo {
-
-// Whose an attribute is: the user's, or a sampler's or pruner's.
-enum class OptunaAttribute { kUser, kSystem };
-
-// A study as Optuna's clients see it.
-struct OptunaStudySummary {
-  int64_t id = 0;
-  std::string name;
-  std::vector<Direction> directions;                     // by objective
-  std::map<std::string, std::string> user_attributes;    // JSON
-  std::map<std::string, std::string> system_attributes;  // JSON
-  bool operator==(const OptunaStudySummary&) const = default;
-};
 
 // Which trials of a study are asked for.
 struct OptunaTrialQuery {
@@ -40,24 +26,9 @@ struct OptunaTrialQuery {
 // Takes one trial of several; its error ends the reading.
 using TakeOptunaTrial = std::function<absl::Status(OptunaTrial)>;
 
-class OptunaStore {
+class OptunaTrialStore {
  public:
-  explicit OptunaStore(Database& database) : database_(database) {}
-
-  // Returns the study's id.
-  //   AlreadyExists  a study of this name, one of ours included
-  absl::StatusOr<int64_t> CreateStudy(const std::string& name,
-                                      const std::vector<Direction>& directions);
-  // With all that it has.
-  //   NotFound
-  absl::Status DeleteStudy(int64_t study);
-  //   NotFound
-  absl::Status SetStudyAttribute(int64_t study, OptunaAttribute kind, const std::string& key,
-                                 const std::string& json);
-  //   NotFound
-  absl::StatusOr<int64_t> FindStudy(const std::string& name) const;
-  absl::StatusOr<OptunaStudySummary> LoadStudy(int64_t study) const;
-  absl::StatusOr<std::vector<OptunaStudySummary>> LoadStudies() const;
+  explicit OptunaTrialStore(Database& database) : database_(database), studies_(database) {}
 
   // Stores `trial` under the study's next number; its own id and number do not count. Returns its
   // id.
@@ -94,19 +65,16 @@ class OptunaStore {
     OptunaState state = OptunaState::kRunning;
   };
   absl::StatusOr<Place> FindOpen(int64_t trial) const;
-  absl::Status RequireStudy(int64_t study) const;
-  absl::StatusOr<int64_t> CountObjectives(int64_t study) const;
-  absl::Status CheckValues(int64_t study, OptunaState state, size_t num_values) const;
   absl::StatusOr<int64_t> FindDistribution(int64_t study, const OptunaParam& param);
   absl::Status PutParam(int64_t study, int64_t trial, const OptunaParam& param);
   absl::Status PutValues(int64_t trial, const std::vector<double>& values);
   absl::Status PutIntermediateValue(int64_t trial, int64_t step, double value);
   absl::Status PutTrialAttribute(int64_t trial, OptunaAttribute kind, const std::string& key,
                                  const std::string& json);
-  absl::StatusOr<OptunaStudySummary> ReadStudy(const Statement& row) const;
   absl::StatusOr<OptunaTrial> ReadTrial(const Statement& row) const;
 
   Database& database_;
+  const OptunaStudyStore studies_;
 };
 
 }  // namespace hpo

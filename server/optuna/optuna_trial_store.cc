@@ -1,5 +1,5 @@
 // Tested by tests/server/optuna/optuna_api_test.cc.
-#include "server/optuna/optuna_store.h"
+#include "server/optuna/optuna_trial_store.h"
 
 #include <limits>
 #include <optional>
@@ -7,153 +7,23 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "common/interop/optuna/optuna_distribution.h"
+#include "server/optuna/optuna_rows.h"
 
 namespace hpo {
 namespace {
-
-constexpr char kMinimize[] = "MINIMIZE";
-constexpr char kMaximize[] = "MAXIMIZE";
-
-absl::Status NoStudy(int64_t study) {
-  return absl::NotFoundError(absl::StrCat("expected the id of a study, got ", study));
-}
 
 absl::Status NoTrial(int64_t trial) {
   return absl::NotFoundError(absl::StrCat("expected the id of a trial, got ", trial));
 }
 
-absl::Status NameTaken(const std::string& name) {
-  return absl::AlreadyExistsError(
-      absl::StrCat("expected a name that no study has, got ", Quoted(name)));
-}
-
-absl::StatusOr<std::vector<Direction>> ParseDirections(const std::string& text) {
-  std::vector<Direction> directions;
-  for (const absl::string_view word : absl::StrSplit(text, ',')) {
-    if (word != kMinimize && word != kMaximize) {
-      return absl::DataLossError(absl::StrCat("expected stored directions, got ", Quoted(text)));
-    }
-    directions.push_back(word == kMinimize ? Direction::kMinimize : Direction::kMaximize);
-  }
-  return directions;
-}
-
-// All rows of `statement`, each through `take`.
-absl::Status ForEachRow(Statement& statement, const std::function<void()>& take) {
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, statement.Next());
-    if (!row) return absl::OkStatus();
-    take();
-  }
-}
-
-// Of `owner`, an id of the table's first column.
-absl::Status LoadAttributes(Database& database, absl::string_view sql, int64_t owner,
-                            std::map<std::string, std::string>& user,
-                            std::map<std::string, std::string>& system) {
-  Statement rows = database.Prepare(sql);
-  rows.Bind(owner);
-  return ForEachRow(rows, [&] { (rows.Bool(0) ? system : user)[rows.Text(1)] = rows.Text(2); });
-}
-
 }  // namespace
 
-absl::StatusOr<int64_t> OptunaStore::CreateStudy(const std::string& name,
-                                                 const std::vector<Direction>& directions) {
-  Statement ours = database_.Prepare("SELECT 1 FROM study WHERE name = ?1");
-  HPO_ASSIGN_OR_RETURN(const bool taken, ours.Bind(name).Next());
-  if (taken) return NameTaken(name);
-  const std::string text =
-      absl::StrJoin(directions, ",", [](std::string* out, Direction direction) {
-        out->append(direction == Direction::kMinimize ? kMinimize : kMaximize);
-      });
-  const absl::Status inserted =
-      database_.Prepare("INSERT INTO optuna_study (name, directions) VALUES (?1, ?2)")
-          .Bind(name, text)
-          .Run();
-  if (absl::IsAlreadyExists(inserted)) return NameTaken(name);
-  HPO_RETURN_IF_ERROR(inserted);
-  return database_.LastInsertId();
-}
-
-absl::Status OptunaStore::DeleteStudy(int64_t study) {
-  HPO_RETURN_IF_ERROR(
-      database_.Prepare("DELETE FROM optuna_study WHERE id = ?1").Bind(study).Run());
-  return database_.NumChanged() > 0 ? absl::OkStatus() : NoStudy(study);
-}
-
-absl::Status OptunaStore::RequireStudy(int64_t study) const {
-  Statement row = database_.Prepare("SELECT 1 FROM optuna_study WHERE id = ?1");
-  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study).Next());
-  return found ? absl::OkStatus() : NoStudy(study);
-}
-
-absl::Status OptunaStore::SetStudyAttribute(int64_t study, OptunaAttribute kind,
-                                            const std::string& key, const std::string& json) {
-  HPO_RETURN_IF_ERROR(RequireStudy(study));
-  return database_.Prepare("INSERT OR REPLACE INTO optuna_study_attribute VALUES (?1, ?2, ?3, ?4)")
-      .Bind(study, kind == OptunaAttribute::kSystem, key, json)
-      .Run();
-}
-
-absl::StatusOr<int64_t> OptunaStore::FindStudy(const std::string& name) const {
-  Statement row = database_.Prepare("SELECT id FROM optuna_study WHERE name = ?1");
-  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(name).Next());
-  if (found) return row.Int(0);
-  return absl::NotFoundError(absl::StrCat("expected the name of a study, got ", Quoted(name)));
-}
-
-absl::StatusOr<OptunaStudySummary> OptunaStore::ReadStudy(const Statement& row) const {
-  OptunaStudySummary study{.id = row.Int(0), .name = row.Text(1)};
-  HPO_ASSIGN_OR_RETURN(study.directions, ParseDirections(row.Text(2)));
-  HPO_RETURN_IF_ERROR(LoadAttributes(
-      database_, "SELECT system, key, value FROM optuna_study_attribute WHERE study_id = ?1",
-      study.id, study.user_attributes, study.system_attributes));
-  return study;
-}
-
-absl::StatusOr<OptunaStudySummary> OptunaStore::LoadStudy(int64_t study) const {
-  Statement row = database_.Prepare("SELECT id, name, directions FROM optuna_study WHERE id = ?1");
-  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study).Next());
-  if (!found) return NoStudy(study);
-  return ReadStudy(row);
-}
-
-absl::StatusOr<std::vector<OptunaStudySummary>> OptunaStore::LoadStudies() const {
-  std::vector<OptunaStudySummary> studies;
-  Statement rows = database_.Prepare("SELECT id, name, directions FROM optuna_study ORDER BY id");
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return studies;
-    HPO_ASSIGN_OR_RETURN(studies.emplace_back(), ReadStudy(rows));
-  }
-}
-
-absl::StatusOr<int64_t> OptunaStore::CountObjectives(int64_t study) const {
-  Statement row = database_.Prepare("SELECT directions FROM optuna_study WHERE id = ?1");
-  HPO_RETURN_IF_ERROR(row.Bind(study).Next().status());
-  HPO_ASSIGN_OR_RETURN(const std::vector<Direction> directions, ParseDirections(row.Text(0)));
-  return static_cast<int64_t>(directions.size());
-}
-
-absl::Status OptunaStore::CheckValues(int64_t study, OptunaState state, size_t num_values) const {
-  HPO_ASSIGN_OR_RETURN(const int64_t objectives, CountObjectives(study));
-  const auto count = static_cast<int64_t>(num_values);
-  if (count == objectives || (count == 0 && state != OptunaState::kComplete)) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("values: expected ", objectives, ", one for each objective, got ", count));
-}
-
-absl::StatusOr<int64_t> OptunaStore::CreateTrial(int64_t study, const OptunaTrial& trial) {
-  HPO_RETURN_IF_ERROR(RequireStudy(study));
-  HPO_RETURN_IF_ERROR(CheckValues(study, trial.state, trial.values.size()));
+absl::StatusOr<int64_t> OptunaTrialStore::CreateTrial(int64_t study, const OptunaTrial& trial) {
+  HPO_RETURN_IF_ERROR(studies_.RequireStudy(study));
+  HPO_RETURN_IF_ERROR(studies_.CheckValues(study, trial.state, trial.values.size()));
   HPO_RETURN_IF_ERROR(
       database_
           .Prepare("INSERT INTO optuna_trial (study_id, number, state, started, completed) "
@@ -181,7 +51,7 @@ absl::StatusOr<int64_t> OptunaStore::CreateTrial(int64_t study, const OptunaTria
   return id;
 }
 
-absl::StatusOr<OptunaStore::Place> OptunaStore::FindOpen(int64_t trial) const {
+absl::StatusOr<OptunaTrialStore::Place> OptunaTrialStore::FindOpen(int64_t trial) const {
   Statement row =
       database_.Prepare("SELECT study_id, state, number FROM optuna_trial WHERE id = ?1");
   HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(trial).Next());
@@ -192,7 +62,8 @@ absl::StatusOr<OptunaStore::Place> OptunaStore::FindOpen(int64_t trial) const {
       "trial ", row.Int(2), ": expected one that has not finished, got ", row.Text(1)));
 }
 
-absl::StatusOr<int64_t> OptunaStore::FindDistribution(int64_t study, const OptunaParam& param) {
+absl::StatusOr<int64_t> OptunaTrialStore::FindDistribution(int64_t study,
+                                                           const OptunaParam& param) {
   HPO_ASSIGN_OR_RETURN(const OptunaDistribution given, ParseOptunaDistribution(param.distribution));
   HPO_RETURN_IF_ERROR(CheckOptunaValue(given, param.value));
   {
@@ -217,19 +88,19 @@ absl::StatusOr<int64_t> OptunaStore::FindDistribution(int64_t study, const Optun
   return database_.LastInsertId();
 }
 
-absl::Status OptunaStore::PutParam(int64_t study, int64_t trial, const OptunaParam& param) {
+absl::Status OptunaTrialStore::PutParam(int64_t study, int64_t trial, const OptunaParam& param) {
   HPO_ASSIGN_OR_RETURN(const int64_t distribution, FindDistribution(study, param));
   return database_.Prepare("INSERT OR REPLACE INTO optuna_param VALUES (?1, ?2, ?3, ?4)")
       .Bind(trial, param.name, param.value, distribution)
       .Run();
 }
 
-absl::Status OptunaStore::SetParam(int64_t trial, const OptunaParam& param) {
+absl::Status OptunaTrialStore::SetParam(int64_t trial, const OptunaParam& param) {
   HPO_ASSIGN_OR_RETURN(const Place place, FindOpen(trial));
   return Annotate(PutParam(place.study, trial, param), param.name);
 }
 
-absl::Status OptunaStore::PutValues(int64_t trial, const std::vector<double>& values) {
+absl::Status OptunaTrialStore::PutValues(int64_t trial, const std::vector<double>& values) {
   for (size_t i = 0; i < values.size(); ++i) {
     HPO_RETURN_IF_ERROR(database_.Prepare("INSERT OR REPLACE INTO optuna_value VALUES (?1, ?2, ?3)")
                             .Bind(trial, static_cast<int64_t>(i), values[i])
@@ -238,11 +109,11 @@ absl::Status OptunaStore::PutValues(int64_t trial, const std::vector<double>& va
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> OptunaStore::SetState(int64_t trial, OptunaState state,
-                                           const std::vector<double>& values, absl::Time now) {
+absl::StatusOr<bool> OptunaTrialStore::SetState(int64_t trial, OptunaState state,
+                                                const std::vector<double>& values, absl::Time now) {
   HPO_ASSIGN_OR_RETURN(const Place place, FindOpen(trial));
   if (state == OptunaState::kRunning && place.state != OptunaState::kWaiting) return false;
-  HPO_RETURN_IF_ERROR(CheckValues(place.study, state, values.size()));
+  HPO_RETURN_IF_ERROR(studies_.CheckValues(place.study, state, values.size()));
   HPO_RETURN_IF_ERROR(PutValues(trial, values));
   HPO_RETURN_IF_ERROR(
       database_
@@ -255,32 +126,32 @@ absl::StatusOr<bool> OptunaStore::SetState(int64_t trial, OptunaState state,
   return true;
 }
 
-absl::Status OptunaStore::PutIntermediateValue(int64_t trial, int64_t step, double value) {
+absl::Status OptunaTrialStore::PutIntermediateValue(int64_t trial, int64_t step, double value) {
   // SQLite stores NaN as NULL.
   return database_.Prepare("INSERT OR REPLACE INTO optuna_intermediate_value VALUES (?1, ?2, ?3)")
       .Bind(trial, step, value)
       .Run();
 }
 
-absl::Status OptunaStore::SetIntermediateValue(int64_t trial, int64_t step, double value) {
+absl::Status OptunaTrialStore::SetIntermediateValue(int64_t trial, int64_t step, double value) {
   HPO_RETURN_IF_ERROR(FindOpen(trial).status());
   return PutIntermediateValue(trial, step, value);
 }
 
-absl::Status OptunaStore::PutTrialAttribute(int64_t trial, OptunaAttribute kind,
-                                            const std::string& key, const std::string& json) {
+absl::Status OptunaTrialStore::PutTrialAttribute(int64_t trial, OptunaAttribute kind,
+                                                 const std::string& key, const std::string& json) {
   return database_.Prepare("INSERT OR REPLACE INTO optuna_trial_attribute VALUES (?1, ?2, ?3, ?4)")
       .Bind(trial, kind == OptunaAttribute::kSystem, key, json)
       .Run();
 }
 
-absl::Status OptunaStore::SetTrialAttribute(int64_t trial, OptunaAttribute kind,
-                                            const std::string& key, const std::string& json) {
+absl::Status OptunaTrialStore::SetTrialAttribute(int64_t trial, OptunaAttribute kind,
+                                                 const std::string& key, const std::string& json) {
   HPO_RETURN_IF_ERROR(FindOpen(trial).status());
   return PutTrialAttribute(trial, kind, key, json);
 }
 
-absl::StatusOr<int64_t> OptunaStore::FindTrial(int64_t study, int64_t number) const {
+absl::StatusOr<int64_t> OptunaTrialStore::FindTrial(int64_t study, int64_t number) const {
   Statement row =
       database_.Prepare("SELECT id FROM optuna_trial WHERE study_id = ?1 AND number = ?2");
   HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study, number).Next());
@@ -289,7 +160,7 @@ absl::StatusOr<int64_t> OptunaStore::FindTrial(int64_t study, int64_t number) co
       absl::StrCat("study ", study, ": expected the number of a trial, got ", number));
 }
 
-absl::StatusOr<OptunaTrial> OptunaStore::ReadTrial(const Statement& row) const {
+absl::StatusOr<OptunaTrial> OptunaTrialStore::ReadTrial(const Statement& row) const {
   OptunaTrial trial{.id = row.Int(0), .number = row.Int(1)};
   const std::optional<OptunaState> state = ParseOptunaState(row.Text(2));
   if (!state) {
@@ -316,13 +187,13 @@ absl::StatusOr<OptunaTrial> OptunaStore::ReadTrial(const Statement& row) const {
     const double value = steps.IsNull(1) ? std::numeric_limits<double>::quiet_NaN() : steps.Real(1);
     trial.intermediate_values[steps.Int(0)] = value;
   }));
-  HPO_RETURN_IF_ERROR(LoadAttributes(
+  HPO_RETURN_IF_ERROR(LoadOptunaAttributes(
       database_, "SELECT system, key, value FROM optuna_trial_attribute WHERE trial_id = ?1",
       trial.id, trial.user_attributes, trial.system_attributes));
   return trial;
 }
 
-absl::StatusOr<OptunaTrial> OptunaStore::LoadTrial(int64_t trial) const {
+absl::StatusOr<OptunaTrial> OptunaTrialStore::LoadTrial(int64_t trial) const {
   Statement row = database_.Prepare(
       "SELECT id, number, state, started, completed FROM optuna_trial WHERE id = ?1");
   HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(trial).Next());
@@ -330,9 +201,9 @@ absl::StatusOr<OptunaTrial> OptunaStore::LoadTrial(int64_t trial) const {
   return ReadTrial(row);
 }
 
-absl::Status OptunaStore::LoadTrials(int64_t study, const OptunaTrialQuery& query,
-                                     const TakeOptunaTrial& take) const {
-  HPO_RETURN_IF_ERROR(RequireStudy(study));
+absl::Status OptunaTrialStore::LoadTrials(int64_t study, const OptunaTrialQuery& query,
+                                          const TakeOptunaTrial& take) const {
+  HPO_RETURN_IF_ERROR(studies_.RequireStudy(study));
   const std::set<int64_t> included(query.included.begin(), query.included.end());
   for (const int64_t id : included) {
     if (id > query.after) break;

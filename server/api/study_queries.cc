@@ -1,0 +1,188 @@
+// Tested by tests/server/api/study_api_test.cc.
+#include "server/api/study_queries.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/limits.h"
+#include "common/base/status.h"
+#include "server/api/page_token.h"
+#include "server/api/pareto.h"
+#include "server/scheduler/trial_scheduler.h"
+#include "server/studies/study_description.h"
+#include "server/studies/trial_writer.h"
+
+namespace hpo {
+namespace {
+
+constexpr int kDefaultPage = 100;
+constexpr int64_t kLargestPage = kPageLimit.most;
+constexpr absl::Duration kBookmarkEach = absl::Seconds(5);
+constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
+constexpr int kEventBatch = 256;
+
+// The worker to estimate for: the one named, else the largest that lives.
+absl::StatusOr<WorkerFacts> ChooseWorker(const WorkerRegistry& registry, const std::string& name) {
+  const std::vector<RegisteredWorker> workers = registry.List();
+  const RegisteredWorker* chosen = nullptr;
+  std::vector<std::string> names;
+  for (const RegisteredWorker& worker : workers) {
+    names.push_back(worker.facts.worker);
+    if (!name.empty() && worker.facts.worker == name) return worker.facts;
+    if (chosen == nullptr || worker.facts.capacity > chosen->facts.capacity) chosen = &worker;
+  }
+  if (chosen == nullptr) {
+    return absl::FailedPreconditionError(
+        "memory: expected a registered worker, got none; run: hpo-worker --gpu 0");
+  }
+  if (name.empty()) return chosen->facts;
+  return absl::FailedPreconditionError(
+      absl::StrCat("worker '", name, "': expected one of ", absl::StrJoin(names, ", ")));
+}
+
+}  // namespace
+
+absl::StatusOr<StudyStatus> StudyQueries::GetStudy(const std::string& name) const {
+  return DescribeStudy(scheduler_.state(), name);
+}
+
+absl::StatusOr<std::vector<StudyStatus>> StudyQueries::ListStudies() const {
+  std::vector<StudyStatus> studies;
+  for (const std::string& name : scheduler_.state().studies.Names()) {
+    HPO_ASSIGN_OR_RETURN(studies.emplace_back(), DescribeStudy(scheduler_.state(), name));
+  }
+  return studies;
+}
+
+absl::StatusOr<TrialPage> StudyQueries::ListTrials(const std::string& study,
+                                                   const TrialFilter& filter, int page_size,
+                                                   const std::string& page_token) const {
+  if (page_size < 0 || page_size > kLargestPage) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("page_size: expected 0 to ", kLargestPage, ", got ", page_size));
+  }
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
+  std::optional<TrialNumber> after;
+  if (!page_token.empty()) {
+    HPO_ASSIGN_OR_RETURN(after, ReadPageToken(runtime->name(), filter, page_token));
+  }
+  const int size = page_size == 0 ? kDefaultPage : page_size;
+  TrialPage page;
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
+    // One more than the page tells whether another follows.
+    HPO_ASSIGN_OR_RETURN(page.trials, rows.trials.ListTrials(filter, after, size + 1));
+    HPO_ASSIGN_OR_RETURN(page.total, rows.trials.CountTrials(filter));
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(ReadRows(*scheduler_.state().store, *runtime, read));
+  if (page.trials.size() > static_cast<size_t>(size)) {
+    page.trials.pop_back();
+    page.next_token = MakePageToken(runtime->name(), filter, page.trials.back().id.number);
+  }
+  return page;
+}
+
+absl::StatusOr<TrialView> StudyQueries::GetTrial(const std::string& study,
+                                                 TrialNumber number) const {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
+  TrialView detail;
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, rows.trials.LoadTrialWithAttempts(number));
+    HPO_ASSIGN_OR_RETURN(detail.sampler, rows.suggestions.LoadSampler(number));
+    HPO_ASSIGN_OR_RETURN(detail.measurements,
+                         rows.attempts.LoadMeasurements(number, record.ToldAttempt()));
+    detail.trial = std::move(record.trial);
+    for (Attempt& attempt : detail.trial.attempts) {
+      HPO_ASSIGN_OR_RETURN(attempt.memory_records,
+                           rows.attempts.LoadMemoryRecords(number, attempt.number));
+    }
+    return absl::OkStatus();
+  };
+  const absl::Status loaded = ReadRows(*scheduler_.state().store, *runtime, read);
+  if (absl::IsDataLoss(loaded)) {
+    return TrialView{.trial = UnreadableTrial({runtime->name(), number}, loaded),
+                     .measurements = {},
+                     .sampler = {}};
+  }
+  HPO_RETURN_IF_ERROR(loaded);
+  return detail;
+}
+
+absl::StatusOr<std::vector<Trial>> StudyQueries::ListBestTrials(
+    const std::string& study, int count, const std::function<bool()>& cancelled) const {
+  if (count < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("count: expected at least 0, got ", count));
+  }
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
+  const std::vector<Objective> objectives = runtime->spec().objectives;
+  const bool several = objectives.size() > 1;
+  std::vector<Trial> best;
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(best, rows.trials.ListBest(objectives.front().direction,
+                                                    several ? -1 : std::max(count, 1)));
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(ReadRows(*scheduler_.state().store, *runtime, read));
+  if (several) {
+    HPO_ASSIGN_OR_RETURN(best, ParetoFront(std::move(best), objectives, cancelled));
+  }
+  const size_t all = several ? best.size() : 1;
+  const size_t wanted = count == 0 ? all : static_cast<size_t>(count);
+  if (best.size() > wanted) best.resize(wanted);
+  return best;
+}
+
+absl::StatusOr<MemoryAnswer> StudyQueries::EstimateMemory(const std::string& study,
+                                                          const ParamMap& params,
+                                                          const std::string& worker,
+                                                          Bytes limit) const {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
+  HPO_ASSIGN_OR_RETURN(const WorkerFacts facts, ChooseWorker(scheduler_.state().workers, worker));
+  const StudySpec spec = runtime->spec();
+  const Bytes capacity = limit.count > 0 ? limit : QuantizeCapacity(facts.capacity);
+  const MemoryKnowledge knowledge = scheduler_.state().Knowledge(*runtime, facts);
+  return AnswerMemory(spec, facts, knowledge, params, capacity);
+}
+
+absl::Status StudyQueries::WatchStudy(
+    const std::string& study, int64_t after_sequence,
+    const std::function<bool(const std::optional<TrialEvent>&)>& emit,
+    const std::function<bool()>& cancelled) const {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime * runtime, scheduler_.state().studies.Find(study));
+  const std::string name = runtime->name();
+  int64_t sequence =
+      after_sequence == 0 ? runtime->changes.last() : std::max<int64_t>(0, after_sequence);
+  absl::Duration quiet;
+  while (!scheduler_.state().work.draining() && !cancelled()) {
+    // Anew each time: a study that is read again from its rows is another object.
+    HPO_ASSIGN_OR_RETURN(runtime, scheduler_.state().studies.Find(name));
+    if (!runtime->changes.AwaitAfter(sequence, kCancellationCheck)) {
+      quiet += kCancellationCheck;
+      if (quiet < kBookmarkEach) continue;
+      quiet = absl::ZeroDuration();
+      if (!emit(std::nullopt)) return absl::OkStatus();
+      continue;
+    }
+    quiet = absl::ZeroDuration();
+    std::vector<TrialEvent> events;
+    const auto read = [&](const StudyRows& rows) -> absl::Status {
+      HPO_ASSIGN_OR_RETURN(const auto stored, rows.events.After(sequence, kEventBatch));
+      for (const EventLog::Event& event : stored) {
+        TrialEvent& told = events.emplace_back(TrialEvent{event.sequence, event.kind, {}});
+        if (event.trial == kNoTrial) continue;
+        HPO_ASSIGN_OR_RETURN(told.trial, rows.trials.LoadTrialToShow(event.trial));
+      }
+      return absl::OkStatus();
+    };
+    HPO_RETURN_IF_ERROR(ReadRows(*scheduler_.state().store, *runtime, read));
+    for (const TrialEvent& event : events) {
+      sequence = event.sequence;
+      if (!emit(event)) return absl::OkStatus();
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hpo

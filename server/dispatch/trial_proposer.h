@@ -1,0 +1,48 @@
+// A new trial for a worker, as the study's sampler suggests it.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "common/base/bytes.h"
+#include "common/protocol/worker_facts.h"
+#include "common/study/study.h"
+#include "sampler/api/sampler.h"
+#include "server/dispatch/offer.h"
+#include "server/dispatch/trial_granter.h"
+#include "server/placement/misfit_advice.h"
+#include "server/placement/placement.h"
+#include "server/studies/scheduler_state.h"
+#include "server/studies/study_runtime.h"
+
+namespace hpo {
+
+// Thread-safe. No database lock is held while a sampler thinks: a suggestion is made first, then
+// one short transaction writes trial, lease and suggestion.
+class TrialProposer {
+ public:
+  // Both outlive it.
+  TrialProposer(SchedulerState& state, TrialGranter& granter) : state_(state), granter_(granter) {}
+
+  // The obstacle is without the study's name.
+  //   Codes: TrialWriter::Write
+  absl::StatusOr<Offer> Propose(StudyRuntime& study, const Asker& asker);
+
+ private:
+  // A suggestion, with what it was made from.
+  struct Proposal {
+    absl::StatusOr<Suggestion> suggestion = absl::UnknownError("not asked");
+    MemoryKnowledge knowledge;
+    AskContext context;
+  };
+
+  Proposal Suggest(StudyRuntime& study, const StudySpec& spec, const WorkerFacts& facts) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(study.sampler.propose_mutex());
+  // What others hold of the asker's device, where a trial could be proposed without them; else 0.
+  Bytes HeldByOthers(StudyRuntime& study, const StudySpec& spec, const WorkerFacts& facts) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(study.sampler.propose_mutex());
+
+  SchedulerState& state_;
+  TrialGranter& granter_;
+  MisfitAdvisor advisor_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,163 @@
+// Tested by tests/server/rpc/rpc_server_test.cc.
+#include "server/rpc/study_query_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/limits.h"
+#include "common/base/status.h"
+#include "proto/convert/grpc_status.h"
+#include "proto/convert/params_proto.h"
+#include "proto/convert/study_proto.h"
+#include "proto/convert/trial_proto.h"
+#include "server/api/page_token.h"
+#include "server/rpc/convert_study.h"
+#include "server/rpc/rpc_macros.h"
+
+namespace hpo {
+namespace {
+
+constexpr int kDefaultPageSize = 100;
+constexpr int64_t kFromTheFirst = -1;  // see StudyQueries::WatchStudy
+constexpr auto kPageBytes = static_cast<size_t>(kPageBytesLimit.most);
+
+absl::Status CallerLeft() { return absl::CancelledError("the caller has left"); }
+
+}  // namespace
+
+grpc::Status StudyQueryService::GetStudy(grpc::ServerContext*, const v1::GetStudyRequest* request,
+                                         v1::GetStudyResponse* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const StudyStatus study, queries_.GetStudy(request->name()));
+  *response->mutable_study() = ToProto(study);
+  return grpc::Status::OK;
+}
+
+// Studies are few: pages are cut from the whole list, and a token is the last name of its page.
+grpc::Status StudyQueryService::ListStudies(grpc::ServerContext*,
+                                            const v1::ListStudiesRequest* request,
+                                            v1::ListStudiesResponse* response) {
+  HPO_RPC_CHECK(*request);
+  const int page_size = request->page_size() == 0 ? kDefaultPageSize : request->page_size();
+  HPO_RPC_ASSIGN(std::vector<StudyStatus> studies, queries_.ListStudies());
+  std::sort(studies.begin(), studies.end(),
+            [](const StudyStatus& a, const StudyStatus& b) { return a.spec.name < b.spec.name; });
+  for (const StudyStatus& study : studies) {
+    if (!request->page_token().empty() && study.spec.name <= request->page_token()) continue;
+    if (response->studies_size() == page_size) {
+      response->set_next_page_token(response->studies(page_size - 1).name());
+      break;
+    }
+    *response->add_studies() = ToProto(study);
+  }
+  return grpc::Status::OK;
+}
+
+absl::Status StudyQueryService::FillPage(const grpc::ServerContext* context,
+                                         const v1::ListTrialsRequest& request,
+                                         v1::ListTrialsResponse& response) {
+  HPO_ASSIGN_OR_RETURN(const TrialFilter filter, FromProto(request));
+  HPO_ASSIGN_OR_RETURN(
+      TrialPage page,
+      queries_.ListTrials(request.study(), filter, request.page_size(), request.page_token()));
+  response.set_next_page_token(std::move(page.next_token));
+  response.set_total(page.total);
+  size_t used = 0;
+  for (const Trial& trial : page.trials) {
+    if (context->IsCancelled()) return CallerLeft();
+    v1::Trial listed;
+    if (request.view() == v1::TRIAL_VIEW_FULL) {
+      HPO_ASSIGN_OR_RETURN(const TrialView detail,
+                           queries_.GetTrial(trial.id.study, trial.id.number));
+      listed = ToProto(detail);
+    } else {
+      listed = ToListed(trial);
+    }
+    used += listed.ByteSizeLong();
+    if (used > kPageBytes && response.trials_size() > 0) {
+      const TrialNumber last{response.trials(response.trials_size() - 1).number()};
+      response.set_next_page_token(MakePageToken(trial.id.study, filter, last));
+      break;
+    }
+    *response.add_trials() = std::move(listed);
+  }
+  return absl::OkStatus();
+}
+
+grpc::Status StudyQueryService::ListTrials(grpc::ServerContext* context,
+                                           const v1::ListTrialsRequest* request,
+                                           v1::ListTrialsResponse* response) {
+  HPO_RPC_CHECK(*request);
+  return ToGrpc(FillPage(context, *request, *response));
+}
+
+grpc::Status StudyQueryService::GetTrial(grpc::ServerContext*, const v1::GetTrialRequest* request,
+                                         v1::GetTrialResponse* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const TrialView detail,
+                 queries_.GetTrial(request->study(), TrialNumber{request->number()}));
+  *response->mutable_trial() = ToProto(detail);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyQueryService::ListBestTrials(grpc::ServerContext* context,
+                                               const v1::ListBestTrialsRequest* request,
+                                               v1::ListBestTrialsResponse* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const std::vector<Trial> trials,
+                 queries_.ListBestTrials(request->study(), request->count(),
+                                         [context] { return context->IsCancelled(); }));
+  size_t used = 0;
+  for (const Trial& trial : trials) {
+    v1::Trial listed = ToListed(trial);
+    used += listed.ByteSizeLong();
+    if (used > kPageBytes && response->trials_size() > 0) break;
+    *response->add_trials() = std::move(listed);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyQueryService::EstimateMemory(grpc::ServerContext*,
+                                               const v1::EstimateMemoryRequest* request,
+                                               v1::EstimateMemoryResponse* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const ParamMap params, FromProto(request->params()));
+  HPO_RPC_ASSIGN(const MemoryAnswer answer,
+                 queries_.EstimateMemory(request->study(), params, request->worker(),
+                                         Bytes{request->limit_bytes()}));
+  *response = ToProto(answer);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyQueryService::WatchStudy(grpc::ServerContext* context,
+                                           const v1::WatchStudyRequest* request,
+                                           grpc::ServerWriter<v1::WatchStudyResponse>* writer) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const OpenWatches::Watch watch, watches_.Open(context->peer()));
+  HPO_RPC_ASSIGN(const StudyStatus study, queries_.GetStudy(request->study()));
+  v1::WatchStudyResponse snapshot;
+  *snapshot.mutable_snapshot() = ToProto(study);
+  if (!writer->Write(snapshot)) return grpc::Status::CANCELLED;
+  // From the snapshot on, so that nothing between it and the first change is lost.
+  int64_t sequence = request->after_sequence() != 0 ? request->after_sequence() : study.sequence;
+  if (sequence == 0) sequence = kFromTheFirst;
+  const auto bookmark = [&] {
+    v1::WatchStudyResponse response;
+    response.set_bookmark(std::max<int64_t>(0, sequence));
+    return writer->Write(response);
+  };
+  const auto emit = [&](const std::optional<TrialEvent>& event) {
+    if (!event) return bookmark();
+    sequence = event->sequence;
+    if (event->trial) return writer->Write(ToProto(*event));
+    // The study's own change: what it is now, and that it is known up to here.
+    const absl::StatusOr<StudyStatus> now = queries_.GetStudy(study.spec.name);
+    if (!now.ok()) return false;
+    *snapshot.mutable_snapshot() = ToProto(*now);
+    return writer->Write(snapshot) && bookmark();
+  };
+  return ToGrpc(queries_.WatchStudy(study.spec.name, sequence, emit,
+                                    [context] { return context->IsCancelled(); }));
+}
+
+}  // namespace hpo
