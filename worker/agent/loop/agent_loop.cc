@@ -325,10 +325,8 @@ class AgentLoop {
     spdlog::info("trial #{} of {} (attempt {}): {}", lease.trial.number.value, lease.trial.study,
                  lease.attempt.value, FormatParams(assignment.params));
     if (services_.stop.raised()) return GiveBack({.lease = lease});
-    if (const absl::Status fits = CheckCommand(options_.command, assignment, studies_);
-        !fits.ok()) {
-      return CannotRun(lease, fits);
-    }
+    const absl::Status fits = CheckCommand(options_.command, assignment, studies_);
+    if (!fits.ok()) return CannotRun(lease, fits);
     // The call may have waited for a trial: what is free counts now.
     const Bytes now = services_.capacity.Available().value_or(capacity);
     if (DoesNotFit(assignment, now)) {
