@@ -35,6 +35,7 @@ class OrdersTest : public SchedulerFixture {
     int64_t seen = sequence;
     const int64_t last = (*scheduler_->state().studies.Find("plain"))->changes.last();
     EXPECT_TRUE(Api()
+                    .queries()
                     .WatchStudy(
                         "plain", sequence,
                         [&](const std::optional<TrialEvent>& event) {
