@@ -718,7 +718,8 @@ int PrintCompletions(const CLI::App& app, const GlobalOptions& global,
     if (server.empty()) server = usual != nullptr && *usual != '\0' ? usual : global.server;
     Client client(WithDefaultPort(server), kPatience);
     std::vector<std::string> names;
-    for (const StudyStatus& study : client.ListStudies().value_or(std::vector<StudyStatus>())) {
+    for (const StudyStatus& study :
+         client.studies().ListStudies().value_or(std::vector<StudyStatus>())) {
       names.push_back(study.spec.name);
     }
     AddStudyNames(names, words.back(), completions);
@@ -768,7 +769,7 @@ absl::StatusOr<int> RunChosen(const GlobalOptions& global, const Chosen& chosen,
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseSnapshot> file,
                        OpenDatabase(global, chosen, err));
   Client client(file ? file->address() : WithDefaultPort(global.server), absl::Seconds(30),
-                file ? Client::Source::kSnapshot : Client::Source::kServer);
+                file ? ServerSource::kSnapshot : ServerSource::kServer);
   if (file && client.WaitUntilReachable(absl::Seconds(30))) file->RemoveFiles();
   const bool wraps = terminal.columns > 0 && IsForPeople(global, chosen);
   WrappedOutput wrapped(out, std::max(1, terminal.columns));
