@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/client/terminal.h"
+#include "common/command_line/wrapped_line.h"
 
 namespace hpo {
 namespace {
