@@ -278,8 +278,8 @@ void LocalService::Watch() {
       on_signal_(++num_signals);
     }
   }
-  Client client(address_, kLastQuestion, Client::Source::kOwn);
-  const absl::StatusOr<StudyStatus> study = client.GetStudy(options_.study);
+  Client client(address_, kLastQuestion, ServerSource::kOwn);
+  const absl::StatusOr<StudyStatus> study = client.studies().GetStudy(options_.study);
   const bool finished = study.ok() && study->finished;
   {
     const std::lock_guard lock(mutex_);

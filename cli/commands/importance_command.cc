@@ -37,7 +37,8 @@ absl::StatusOr<Objective> FindObjective(const StudySpec& spec, const std::string
 }
 
 // The completed trials that have a finite value of the objective.
-absl::StatusOr<std::vector<AssessedTrial>> ReadCompleted(Client& client, const std::string& study,
+absl::StatusOr<std::vector<AssessedTrial>> ReadCompleted(TrialClient& trials,
+                                                         const std::string& study,
                                                          const Objective& objective) {
   const double sign = objective.direction == Direction::kMaximize ? -1.0 : 1.0;
   std::vector<AssessedTrial> assessed;
@@ -52,7 +53,7 @@ absl::StatusOr<std::vector<AssessedTrial>> ReadCompleted(Client& client, const s
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(
-      ForEachTrial(client, {.study = study, .states = {TrialState::kCompleted}}, take));
+      ForEachTrial(trials, {.study = study, .states = {TrialState::kCompleted}}, take));
   return assessed;
 }
 
@@ -77,11 +78,11 @@ void PrintTable(const std::vector<ParameterImportance>& shares, Session& session
 }  // namespace
 
 absl::Status ShowImportance(Session& session, const ImportanceOptions& options) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   const std::string& name = study.spec.name;
   HPO_ASSIGN_OR_RETURN(const Objective objective, FindObjective(study.spec, options.metric));
   HPO_ASSIGN_OR_RETURN(const std::vector<AssessedTrial> trials,
-                       ReadCompleted(session.client, name, objective));
+                       ReadCompleted(session.client.trials(), name, objective));
   const auto method = options.method == "fanova" ? FanovaImportance : PedAnovaImportance;
   const auto shares = method(Modelled(study.spec.space), trials);
   if (!shares.ok()) return Annotate(shares.status(), absl::StrCat("study ", name));

@@ -256,7 +256,8 @@ std::string NextSteps(const RunOptions& options, const StudyStatus& study, bool 
 }
 
 absl::StatusOr<bool> HasModel(Session& session) {
-  HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best, session.client.BestTrials(session.study, 1));
+  HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,
+                       session.client.trials().BestTrials(session.study, 1));
   const Completed* const completed = best.empty() || !best.front().outcome
                                          ? nullptr
                                          : std::get_if<Completed>(&*best.front().outcome);
@@ -266,10 +267,10 @@ absl::StatusOr<bool> HasModel(Session& session) {
 // The newest of those that failed; nullopt: none has.
 absl::StatusOr<std::optional<TrialNumber>> LastFailed(Session& session) {
   HPO_ASSIGN_OR_RETURN(const TrialListing failed,
-                       session.client.ListTrials({.study = session.study,
-                                                  .states = {TrialState::kFailed},
-                                                  .page_size = 1,
-                                                  .newest_first = true}));
+                       session.client.trials().ListTrials({.study = session.study,
+                                                           .states = {TrialState::kFailed},
+                                                           .page_size = 1,
+                                                           .newest_first = true}));
   if (failed.trials.empty()) return std::nullopt;
   return failed.trials.front().id.number;
 }
@@ -316,12 +317,12 @@ absl::StatusOr<int> EndBlocked(Session& session, const RunOptions& options, cons
 
 // Asked from another thread.
 std::string WhatIsAwaited(Client& client, const LocalService& service, const std::string& study) {
-  const absl::StatusOr<StudyStatus> status = client.GetStudy(study);
+  const absl::StatusOr<StudyStatus> status = client.studies().GetStudy(study);
   if (!status.ok()) {
     return absl::StrCat("waits: hpo-server does not answer at ", service.address(), ": ",
                         Printable(status.status().message()));
   }
-  const absl::StatusOr<TrialListing> running = client.ListTrials(
+  const absl::StatusOr<TrialListing> running = client.trials().ListTrials(
       {.study = study, .states = {TrialState::kRunning}, .page_size = 0, .page_token = ""});
   std::string line =
       AwaitedLine(*status, running.ok() ? running->trials : std::vector<Trial>{}, absl::Now());
@@ -363,7 +364,7 @@ void ShowInterrupted(const RunOptions& options, const std::string& folder,
 // Until the study has a worker, so that nobody is told that it waits for one.
 void WaitForWorker(Session& session, LocalService& service) {
   while (!service.WaitForEnd(kPollWorkers)) {
-    const absl::StatusOr<StudyStatus> study = session.client.GetStudy(session.study);
+    const absl::StatusOr<StudyStatus> study = session.client.studies().GetStudy(session.study);
     if (!study.ok() || study->finished || study->blocked) return;
     for (const WorkerStatus& worker : study->workers) {
       if (worker.alive) return;
@@ -373,10 +374,10 @@ void WaitForWorker(Session& session, LocalService& service) {
 
 // Who runs a study again whose trials have all failed has mended the cause.
 absl::Status RetryIfAllFailed(Session& session) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   if (!absl::StartsWith(study.waiting_for, kAllFailed)) return absl::OkStatus();
   HPO_ASSIGN_OR_RETURN(const RetriedTrials retried,
-                       session.client.RetryTrials(session.study, /*numbers=*/{}));
+                       session.client.trials().RetryTrials(session.study, /*numbers=*/{}));
   if (session.json || retried.trials.empty()) return absl::OkStatus();
   session.out << kAllFailed << "; " << retried.trials.size()
               << (retried.trials.size() == 1 ? " configuration runs" : " configurations run")
@@ -388,12 +389,11 @@ absl::Status RetryIfAllFailed(Session& session) {
 absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalService& service,
                            RunVoice& voice) {
   HPO_RETURN_IF_ERROR(RetryIfAllFailed(session));
-  HPO_ASSIGN_OR_RETURN(const StudyStatus before, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus before, session.client.studies().GetStudy(session.study));
   HPO_RETURN_IF_ERROR(
       service.StartWorker([&voice](int num_signals) { voice.Say(StoppingLine(num_signals)); }));
   voice.reminder().WaitFor(
-      [client =
-           std::make_shared<Client>(service.address(), kReminderDeadline, Client::Source::kOwn),
+      [client = std::make_shared<Client>(service.address(), kReminderDeadline, ServerSource::kOwn),
        &service, study = session.study] { return WhatIsAwaited(*client, service, study); });
   WaitForWorker(session, service);
   // Its server's end is the end: nobody starts another.
@@ -507,7 +507,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   HPO_RETURN_IF_ERROR(WithAdviceForRun(options, spec.name, started.status()));
   LocalService* const service = started->get();
   RememberRun({.folder = local.folder, .study = spec.name});
-  Client client(service->address(), absl::Seconds(30), Client::Source::kOwn);
+  Client client(service->address(), absl::Seconds(30), ServerSource::kOwn);
   Session own{.client = client,
               .out = session.out,
               .terminal = session.terminal,
@@ -519,7 +519,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   change.add_trials = options.add_trials;
   change.target = options.target;
   if (options.trials || options.add_trials || options.target) {
-    HPO_RETURN_IF_ERROR(client.UpdateStudy(change).status());
+    HPO_RETURN_IF_ERROR(client.studies().UpdateStudy(change).status());
   }
   if (!own.json) {
     own.out << "study " << spec.name << ": hpo-worker "

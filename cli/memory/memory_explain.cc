@@ -214,8 +214,9 @@ std::string ExplanationText(const TrialExplanation& explanation, int width) {
 }
 
 absl::Status ExplainTrialMemory(Session& session, TrialNumber number) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
-  HPO_ASSIGN_OR_RETURN(const TrialView view, session.client.GetTrial(study.spec.name, number));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const TrialView view,
+                       session.client.trials().GetTrial(study.spec.name, number));
   const TrialExplanation explanation = ExplainTrial(view.trial);
   if (session.json) {
     PrintJson(ExplanationJson(explanation), session.out);

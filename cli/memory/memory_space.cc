@@ -158,7 +158,7 @@ absl::StatusOr<StudySpec> FindSpec(Session& session, const std::string& file) {
     HPO_ASSIGN_OR_RETURN(const StudyOverrides overrides, OverridesFromEnvironment());
     return LoadStudy(file, overrides);
   }
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   return study.spec;
 }
 

@@ -22,9 +22,9 @@ absl::StatusOr<MemoryQuery> QueryOf(const StudyStatus& study, const MemoryOption
 }  // namespace
 
 absl::StatusOr<bool> EstimateMemory(Session& session, const MemoryOptions& options) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   HPO_ASSIGN_OR_RETURN(const MemoryQuery query, QueryOf(study, options));
-  HPO_ASSIGN_OR_RETURN(const MemoryVerdict verdict, session.client.EstimateMemory(query));
+  HPO_ASSIGN_OR_RETURN(const MemoryVerdict verdict, session.client.trials().EstimateMemory(query));
   if (session.json) {
     PrintJson(MemoryJson(verdict), session.out);
   } else {
@@ -35,12 +35,12 @@ absl::StatusOr<bool> EstimateMemory(Session& session, const MemoryOptions& optio
 
 absl::StatusOr<bool> CompareMemory(Session& session, const MemoryOptions& options,
                                    const std::vector<std::string>& compare) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   HPO_ASSIGN_OR_RETURN(MemoryQuery query, QueryOf(study, options));
   HPO_ASSIGN_OR_RETURN(const ParamMap changed, ParseParamWords(compare, study.spec.space));
-  HPO_ASSIGN_OR_RETURN(const MemoryVerdict before, session.client.EstimateMemory(query));
+  HPO_ASSIGN_OR_RETURN(const MemoryVerdict before, session.client.trials().EstimateMemory(query));
   for (const auto& [name, value] : changed) query.params[name] = value;
-  HPO_ASSIGN_OR_RETURN(const MemoryVerdict after, session.client.EstimateMemory(query));
+  HPO_ASSIGN_OR_RETURN(const MemoryVerdict after, session.client.trials().EstimateMemory(query));
   if (session.json) {
     const nlohmann::ordered_json json = {{"before", MemoryJson(before)},
                                          {"after", MemoryJson(after)}};

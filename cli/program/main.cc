@@ -1,4 +1,4 @@
-// hpo: see cli/program/program.cc for its commands.
+// hpo: see cli/program/command_table.cc for its commands.
 #include <unistd.h>
 
 #include <algorithm>

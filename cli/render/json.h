@@ -5,7 +5,7 @@
 #include <ostream>
 #include <vector>
 
-#include "cli/client/client.h"
+#include "cli/client/trial_client.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace hpo {

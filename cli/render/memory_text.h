@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/client/client.h"
+#include "cli/client/trial_client.h"
 
 namespace hpo {
 

@@ -31,11 +31,12 @@ absl::StatusOr<int64_t> ForEach(Which which, Session& session, const std::string
   int64_t count = 0;
   const auto take_view = [&](const Trial& trial) -> absl::Status {
     if (which == Which::kStarted && trial.started == absl::InfinitePast()) return absl::OkStatus();
-    HPO_ASSIGN_OR_RETURN(const TrialView view, session.client.GetTrial(study, trial.id.number));
+    HPO_ASSIGN_OR_RETURN(const TrialView view,
+                         session.client.trials().GetTrial(study, trial.id.number));
     ++count;
     return take(view);
   };
-  HPO_RETURN_IF_ERROR(ForEachTrial(session.client, {.study = study}, take_view));
+  HPO_RETURN_IF_ERROR(ForEachTrial(session.client.trials(), {.study = study}, take_view));
   return count;
 }
 
@@ -67,7 +68,7 @@ absl::Status WriteEventFile(const fs::path& root, const TrialView& view) {
 
 absl::Status ExportMlflow(Session& session, const std::string& uri, const std::string& experiment) {
   HPO_RETURN_IF_ERROR(CheckMlflowUri(uri));
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   const std::unique_ptr<HttpClient> http = MakeMlflowHttp({});
   const std::string& name = study.spec.name;
   MlflowClient client(uri, *http);
@@ -81,7 +82,7 @@ absl::Status ExportMlflow(Session& session, const std::string& uri, const std::s
 }
 
 absl::Status ExportTensorboard(Session& session, const std::string& folder) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   const std::string& name = study.spec.name;
   HPO_ASSIGN_OR_RETURN(const int64_t count,
                        ForEach(Which::kStarted, session, name, [&](const TrialView& view) {
@@ -92,7 +93,7 @@ absl::Status ExportTensorboard(Session& session, const std::string& folder) {
 }
 
 absl::Status ExportOptuna(Session& session, const std::string& path) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   const std::string& name = study.spec.name;
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<OptunaFile> file, OptunaFile::Begin(path, study.spec));
   HPO_RETURN_IF_ERROR(file->WriteStudyAttributes(study.attributes));

@@ -52,7 +52,8 @@ absl::Status AddAttributes(Session& session, const StudyStatus& study, Attribute
     return entry.first != kTagsKey && study.attributes.contains(entry.first);
   });
   if (attributes.empty()) return absl::OkStatus();
-  return session.client.ChangeAttributes(study.spec.name, std::nullopt, Adding(attributes))
+  return session.client.studies()
+      .ChangeAttributes(study.spec.name, std::nullopt, Adding(attributes))
       .status();
 }
 
@@ -66,35 +67,37 @@ bool HasSameParameters(const SearchSpace& a, const SearchSpace& b) {
 // The study that the trials are for, on the server. Of one that is named or is called as in the
 // file whether it is there says the server; else it is the server's only one where its parameters
 // are those of the file. What is not there is made from the file.
-absl::StatusOr<Client::StudyCheck> FindOrCreate(Session& session, const ImportOptions& options) {
+absl::StatusOr<StudyClient::StudyCheck> FindOrCreate(Session& session,
+                                                     const ImportOptions& options) {
   const absl::StatusOr<std::string> file =
       OptunaStudyFile(options.path, options.study, session.study);
   absl::StatusOr<StudySpec> made =
       file.ok() ? ParseStudyFile(*file, options.path, StudyOverrides()) : file.status();
   const std::string name = made.ok() ? made->name : session.study;
-  HPO_ASSIGN_OR_RETURN(const std::vector<StudyStatus> studies, session.client.ListStudies());
+  HPO_ASSIGN_OR_RETURN(const std::vector<StudyStatus> studies,
+                       session.client.studies().ListStudies());
   for (const StudyStatus& study : studies) {
     const bool only = session.study.empty() && studies.size() == 1 && made.ok() &&
                       HasSameParameters(study.spec.space, made->space);
-    if (study.spec.name == name || only) return Client::StudyCheck{study};
+    if (study.spec.name == name || only) return StudyClient::StudyCheck{study};
   }
   if (!made.ok()) return made.status();
-  return session.client.CreateStudy(*file, options.path, /*validate_only=*/false);
+  return session.client.studies().CreateStudy(*file, options.path, /*validate_only=*/false);
 }
 
 }  // namespace
 
 absl::Status ImportOptuna(Session& session, const ImportOptions& options) {
-  HPO_ASSIGN_OR_RETURN(const Client::StudyCheck target, FindOrCreate(session, options));
+  HPO_ASSIGN_OR_RETURN(const StudyClient::StudyCheck target, FindOrCreate(session, options));
   const StudyStatus& study = target.study;
   HPO_ASSIGN_OR_RETURN(OptunaStudy read, ReadOptunaStudy(options.path, options.study, study.spec));
   const absl::StatusOr<ImportResult> result =
-      session.client.ImportTrials({.study = study.spec.name,
-                                   .count_against_budget = options.count_against_budget,
-                                   .trials = std::move(read.trials)});
+      session.client.trials().ImportTrials({.study = study.spec.name,
+                                            .count_against_budget = options.count_against_budget,
+                                            .trials = std::move(read.trials)});
   if (!result.ok()) {
     // One that was made for these trials is not left behind without them.
-    if (target.created) session.client.DeleteStudy(study.spec.name, "").IgnoreError();
+    if (target.created) session.client.studies().DeleteStudy(study.spec.name, "").IgnoreError();
     return Annotate(result.status(), options.path);
   }
   HPO_RETURN_IF_ERROR(Annotate(AddAttributes(session, study, read.attributes), options.path));

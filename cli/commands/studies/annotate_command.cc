@@ -43,10 +43,10 @@ absl::StatusOr<AttributeChange> ChangeOf(const AnnotateOptions& options) {
 
 absl::Status ChangeAttributes(Session& session, const AnnotateOptions& options) {
   HPO_ASSIGN_OR_RETURN(const AttributeChange change, ChangeOf(options));
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   const std::string& name = study.spec.name;
   HPO_ASSIGN_OR_RETURN(const Attributes attributes,
-                       session.client.ChangeAttributes(name, options.trial, change));
+                       session.client.studies().ChangeAttributes(name, options.trial, change));
   if (session.json) {
     Json json = {{"study", name},
                  {"trial", options.trial ? Json(options.trial->value) : Json(nullptr)},

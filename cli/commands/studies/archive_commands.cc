@@ -20,7 +20,7 @@ constexpr char kSuffix[] = ".hpo-study";
 }  // namespace
 
 absl::Status DeleteStudy(Session& session, const DeleteOptions& options) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   const std::string& name = study.spec.name;
   const std::string path = options.archive.empty() ? name + kSuffix : options.archive;
   std::string sha256;
@@ -30,13 +30,14 @@ absl::Status DeleteStudy(Session& session, const DeleteOptions& options) {
           path,
           " is there: expected a new file for the archive (--archive FILE), nothing is deleted"));
     }
-    const absl::StatusOr<Client::Archived> archived = session.client.ArchiveStudy(name, path);
+    const absl::StatusOr<StudyClient::Archived> archived =
+        session.client.studies().ArchiveStudy(name, path);
     if (!archived.ok()) {
       return Annotate(archived.status(), "nothing is deleted, as the archive cannot be written");
     }
     sha256 = archived->sha256;
   }
-  const absl::StatusOr<int64_t> trials = session.client.DeleteStudy(name, sha256);
+  const absl::StatusOr<int64_t> trials = session.client.studies().DeleteStudy(name, sha256);
   if (!trials.ok()) {
     // It is no archive of something that is gone.
     if (!options.no_archive && !absl::IsUnavailable(trials.status())) {
@@ -64,7 +65,8 @@ absl::Status DeleteStudy(Session& session, const DeleteOptions& options) {
 
 absl::Status RestoreStudy(Session& session, const std::string& file, const std::string& name) {
   HPO_ASSIGN_OR_RETURN(const std::string archive, ReadFile(file));
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.RestoreStudy(name, archive));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study,
+                       session.client.studies().RestoreStudy(name, archive));
   if (session.json) {
     PrintJson(StudyJson(study), session.out);
     return absl::OkStatus();

@@ -152,7 +152,7 @@ absl::Status EditStudy(Session& session, const EditOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("expected a changed file or --set, got ",
                                                    options.file.empty() ? "neither" : "both"));
   }
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   StudyEditing edit{.study = study.spec.name,
                     .yaml = {},
                     .origin = options.file,
@@ -162,7 +162,7 @@ absl::Status EditStudy(Session& session, const EditOptions& options) {
   if (!options.file.empty()) {
     HPO_ASSIGN_OR_RETURN(edit.yaml, ReadFile(options.file));
   }
-  HPO_ASSIGN_OR_RETURN(const StudyEdited edited, session.client.EditStudy(edit));
+  HPO_ASSIGN_OR_RETURN(const StudyEdited edited, session.client.studies().EditStudy(edit));
   if (session.json) {
     Json cancelled = Json::array();
     for (const TrialNumber number : edited.cancelled) cancelled.push_back(number.value);

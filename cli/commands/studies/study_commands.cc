@@ -82,11 +82,11 @@ absl::StatusOr<StudySource> ReadStudySource(const StudyFileOptions& file) {
 absl::Status ShowStatus(Session& session) {
   std::vector<StudyStatus> studies;
   if (session.study.empty()) {
-    HPO_ASSIGN_OR_RETURN(studies, session.client.ListStudies());
+    HPO_ASSIGN_OR_RETURN(studies, session.client.studies().ListStudies());
   } else {
-    HPO_ASSIGN_OR_RETURN(studies.emplace_back(), session.client.GetStudy(session.study));
+    HPO_ASSIGN_OR_RETURN(studies.emplace_back(), session.client.studies().GetStudy(session.study));
   }
-  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(AddFront(session.client, study));
+  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(AddFront(session.client.trials(), study));
   HPO_ASSIGN_OR_RETURN(ServerStatus server, session.client.GetServer());
   const bool reads_file = !session.database.empty();
   if (reads_file) server.database = session.database;
@@ -115,10 +115,10 @@ absl::Status ShowStatus(Session& session) {
 }
 
 absl::Status ListStudies(Session& session, const std::vector<std::string>& tags) {
-  HPO_ASSIGN_OR_RETURN(std::vector<StudyStatus> studies, session.client.ListStudies());
+  HPO_ASSIGN_OR_RETURN(std::vector<StudyStatus> studies, session.client.studies().ListStudies());
   std::erase_if(studies,
                 [&](const StudyStatus& study) { return !HasTags(study.attributes, tags); });
-  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(AddFront(session.client, study));
+  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(AddFront(session.client.trials(), study));
   if (session.json) {
     PrintJson(StudiesJson(studies), session.out);
   } else {
@@ -128,8 +128,8 @@ absl::Status ListStudies(Session& session, const std::vector<std::string>& tags)
 }
 
 absl::Status ShowStudy(Session& session) {
-  HPO_ASSIGN_OR_RETURN(StudyStatus study, session.client.GetStudy(session.study));
-  HPO_RETURN_IF_ERROR(AddFront(session.client, study));
+  HPO_ASSIGN_OR_RETURN(StudyStatus study, session.client.studies().GetStudy(session.study));
+  HPO_RETURN_IF_ERROR(AddFront(session.client.trials(), study));
   if (session.json) {
     PrintJson(StudyJson(study), session.out);
     return absl::OkStatus();
@@ -140,7 +140,7 @@ absl::Status ShowStudy(Session& session) {
 }
 
 absl::Status ExtendStudy(Session& session, const StudyChange& change) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.UpdateStudy(change));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().UpdateStudy(change));
   if (session.json) {
     PrintJson(StudyJson(study), session.out);
     return absl::OkStatus();
@@ -156,8 +156,8 @@ absl::Status ExtendStudy(Session& session, const StudyChange& change) {
 }
 
 absl::Status OrderStudy(Session& session, StudyOrder order, bool stop_running_trials) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study,
-                       session.client.OrderStudy(session.study, order, stop_running_trials));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().OrderStudy(
+                                                    session.study, order, stop_running_trials));
   if (session.json) {
     PrintJson(StudyJson(study), session.out);
     return absl::OkStatus();
@@ -183,8 +183,8 @@ absl::Status OrderStudy(Session& session, StudyOrder order, bool stop_running_tr
 absl::Status ValidateStudyFile(Session& session, const StudyFileOptions& file) {
   HPO_ASSIGN_OR_RETURN(const StudySource text, ReadStudySource(file));
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, ParseStudyFile(text.yaml, text.origin, {}));
-  const absl::StatusOr<Client::StudyCheck> check =
-      session.client.CreateStudy(text.yaml, text.origin, /*validate_only=*/true);
+  const absl::StatusOr<StudyClient::StudyCheck> check =
+      session.client.studies().CreateStudy(text.yaml, text.origin, /*validate_only=*/true);
   if (!check.ok() && !absl::IsUnavailable(check.status())) return check.status();
   if (session.json) {
     const StudyStatus study = check.ok() ? check->study : StudyStatus{.spec = spec};
@@ -207,8 +207,8 @@ absl::Status ValidateStudyFile(Session& session, const StudyFileOptions& file) {
 
 absl::Status CreateStudy(Session& session, const StudyFileOptions& file) {
   HPO_ASSIGN_OR_RETURN(const StudySource text, ReadStudySource(file));
-  HPO_ASSIGN_OR_RETURN(const Client::StudyCheck check,
-                       session.client.CreateStudy(text.yaml, text.origin, false));
+  HPO_ASSIGN_OR_RETURN(const StudyClient::StudyCheck check,
+                       session.client.studies().CreateStudy(text.yaml, text.origin, false));
   if (session.json) {
     PrintJson({{"valid", true},
                {"stored", true},

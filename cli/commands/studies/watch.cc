@@ -154,10 +154,11 @@ class StudyWatch {
   // Until the study is over (OK), the server ends the watch (OK) or is away (Unavailable).
   absl::Status FollowOneConnection() {
     absl::Status broken;
-    const absl::Status ended = client_.Watch(study_.spec.name, seen_, [&](const WatchEvent& event) {
-      broken = Take(event);
-      return broken.ok() && !IsOver();
-    });
+    const absl::Status ended =
+        client_.studies().Watch(study_.spec.name, seen_, [&](const WatchEvent& event) {
+          broken = Take(event);
+          return broken.ok() && !IsOver();
+        });
     return broken.ok() ? ended : broken;
   }
 
@@ -188,7 +189,7 @@ class StudyWatch {
   // The front is read again only where another trial has completed.
   absl::Status ReadStudy() {
     StudyStatus before = std::exchange(study_, {});
-    absl::StatusOr<StudyStatus> now = client_.GetStudy(before.spec.name);
+    absl::StatusOr<StudyStatus> now = client_.studies().GetStudy(before.spec.name);
     if (!now.ok()) {
       study_ = std::move(before);
       return now.status();
@@ -197,7 +198,8 @@ class StudyWatch {
     NoteBlocked();
     study_.front = std::move(before.front);
     const bool is_current = study_.counts.completed == before.counts.completed;
-    return is_current && !study_.front.empty() ? absl::OkStatus() : AddFront(client_, study_);
+    return is_current && !study_.front.empty() ? absl::OkStatus()
+                                               : AddFront(client_.trials(), study_);
   }
 
   Client& client_;
@@ -212,8 +214,8 @@ class StudyWatch {
 
 absl::StatusOr<StudyStatus> Watch(Client& client, const WatchOptions& options,
                                   WatchListener& listener) {
-  HPO_ASSIGN_OR_RETURN(StudyStatus found, client.GetStudy(options.study));
-  HPO_RETURN_IF_ERROR(AddFront(client, found));
+  HPO_ASSIGN_OR_RETURN(StudyStatus found, client.studies().GetStudy(options.study));
+  HPO_RETURN_IF_ERROR(AddFront(client.trials(), found));
   StudyWatch watch(client, options, listener, std::move(found));
   absl::Status status;
   while (!watch.IsOver()) {
@@ -223,7 +225,7 @@ absl::StatusOr<StudyStatus> Watch(Client& client, const WatchOptions& options,
         status.ok() || absl::IsUnavailable(status) || absl::IsCancelled(status);
     if (!may_come_back || watch.IsOver()) break;
     if (client.WaitUntilReachable(options.patience)) continue;
-    if (status.ok()) status = client.GetStudy(watch.study().spec.name).status();
+    if (status.ok()) status = client.studies().GetStudy(watch.study().spec.name).status();
     break;
   }
   listener.Close();

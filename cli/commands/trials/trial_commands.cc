@@ -37,24 +37,24 @@ absl::StatusOr<TrialState> ParseState(const std::string& word) {
 }
 
 // The server's pages are read one by one: its tokens name a place, not a number.
-absl::StatusOr<TrialListing> ReadPage(Client& client, TrialQuery query, int page) {
-  HPO_ASSIGN_OR_RETURN(TrialListing listing, client.ListTrials(query));
+absl::StatusOr<TrialListing> ReadPage(TrialClient& trials, TrialQuery query, int page) {
+  HPO_ASSIGN_OR_RETURN(TrialListing listing, trials.ListTrials(query));
   for (int i = 1; i < page; ++i) {
     if (listing.next_token.empty()) {
       return absl::NotFoundError(absl::StrCat("--page: expected at most ", i, ", got ", page, " (",
                                               listing.total, " trials)"));
     }
     query.page_token = listing.next_token;
-    HPO_ASSIGN_OR_RETURN(listing, client.ListTrials(query));
+    HPO_ASSIGN_OR_RETURN(listing, trials.ListTrials(query));
   }
   return listing;
 }
 
 // Conditions and orders that the server does not know are applied here, to all its trials.
-absl::StatusOr<TrialListing> SelectPage(Client& client, TrialQuery query, const StudySpec& study,
-                                        const TrialListOptions& options) {
+absl::StatusOr<TrialListing> SelectPage(TrialClient& trials, TrialQuery query,
+                                        const StudySpec& study, const TrialListOptions& options) {
   std::vector<Trial> all;
-  HPO_RETURN_IF_ERROR(ForEachTrial(client, std::move(query), [&](Trial& trial) {
+  HPO_RETURN_IF_ERROR(ForEachTrial(trials, std::move(query), [&](Trial& trial) {
     all.push_back(std::move(trial));
     return absl::OkStatus();
   }));
@@ -71,16 +71,18 @@ absl::StatusOr<TrialListing> SelectPage(Client& client, TrialQuery query, const 
 
 // The only study's name, where none was given.
 absl::StatusOr<StudyStatus> FindStudy(Session& session) {
-  return session.client.GetStudy(session.study);
+  return session.client.studies().GetStudy(session.study);
 }
 
-using TrialOrder = absl::StatusOr<Trial> (Client::*)(const std::string& study, TrialNumber number);
+using TrialOrder = absl::StatusOr<Trial> (TrialClient::*)(const std::string& study,
+                                                          TrialNumber number);
 
 // `outcome` follows "trial #N of STUDY".
 absl::Status OrderTrial(Session& session, TrialNumber number, TrialOrder order,
                         absl::string_view outcome) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
-  HPO_ASSIGN_OR_RETURN(const Trial trial, (session.client.*order)(study.spec.name, number));
+  HPO_ASSIGN_OR_RETURN(const Trial trial,
+                       (session.client.trials().*order)(study.spec.name, number));
   if (session.json) {
     PrintJson(TrialJson(trial), session.out);
   } else {
@@ -100,8 +102,8 @@ absl::Status ListTrials(Session& session, const TrialListOptions& options) {
   query.study = study.spec.name;
   const bool selects = !options.where.empty() || !options.sort.empty() || !options.tags.empty();
   HPO_ASSIGN_OR_RETURN(const TrialListing listing,
-                       selects ? SelectPage(session.client, query, study.spec, options)
-                               : ReadPage(session.client, query, options.page));
+                       selects ? SelectPage(session.client.trials(), query, study.spec, options)
+                               : ReadPage(session.client.trials(), query, options.page));
   if (session.json) {
     Json trials = Json::array();
     for (const Trial& trial : listing.trials) trials.push_back(TrialJson(trial));
@@ -113,7 +115,7 @@ absl::Status ListTrials(Session& session, const TrialListOptions& options) {
     PrintJson(json, session.out);
     return absl::OkStatus();
   }
-  HPO_RETURN_IF_ERROR(AddFront(session.client, study));
+  HPO_RETURN_IF_ERROR(AddFront(session.client.trials(), study));
   session.out << TrialTable(listing.trials, study, session.terminal.columns,
                             session.terminal.colors);
   if (!listing.next_token.empty()) {
@@ -125,7 +127,8 @@ absl::Status ListTrials(Session& session, const TrialListOptions& options) {
 
 absl::Status ShowTrial(Session& session, TrialNumber number) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
-  HPO_ASSIGN_OR_RETURN(const TrialView view, session.client.GetTrial(study.spec.name, number));
+  HPO_ASSIGN_OR_RETURN(const TrialView view,
+                       session.client.trials().GetTrial(study.spec.name, number));
   if (session.json) {
     PrintJson(TrialJson(view), session.out);
   } else {
@@ -140,7 +143,7 @@ absl::Status RetryTrials(Session& session, const std::vector<int64_t>& numbers) 
   std::vector<TrialNumber> named;
   for (const int64_t number : numbers) named.push_back(TrialNumber{number});
   HPO_ASSIGN_OR_RETURN(const RetriedTrials retried,
-                       session.client.RetryTrials(study.spec.name, named));
+                       session.client.trials().RetryTrials(study.spec.name, named));
   if (session.json) {
     Json json = {{"study", study.spec.name}, {"trials", Json::array()}, {"skipped", Json::array()}};
     for (const Trial& trial : retried.trials) json["trials"].push_back(TrialJson(trial));
@@ -165,23 +168,23 @@ absl::Status RetryTrials(Session& session, const std::vector<int64_t>& numbers) 
 }
 
 absl::Status PreemptTrial(Session& session, TrialNumber number) {
-  return OrderTrial(session, number, &Client::PreemptTrial,
+  return OrderTrial(session, number, &TrialClient::PreemptTrial,
                     ": its worker saves and gives it back at its next heartbeat");
 }
 
 absl::Status StopTrial(Session& session, TrialNumber number) {
-  return OrderTrial(session, number, &Client::StopTrial,
+  return OrderTrial(session, number, &TrialClient::StopTrial,
                     ": its worker ends it at its next heartbeat");
 }
 
 absl::Status CancelTrial(Session& session, TrialNumber number) {
-  return OrderTrial(session, number, &Client::CancelTrial, " cancelled");
+  return OrderTrial(session, number, &TrialClient::CancelTrial, " cancelled");
 }
 
 absl::Status ShowBest(Session& session, std::optional<int> count, const std::string& export_to) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
   HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,
-                       session.client.BestTrials(study.spec.name, count.value_or(0)));
+                       session.client.trials().BestTrials(study.spec.name, count.value_or(0)));
   if (best.empty()) {
     return absl::NotFoundError(absl::StrCat("no trial of study ", study.spec.name,
                                             " has completed yet (", DescribeProgress(study),
@@ -190,7 +193,7 @@ absl::Status ShowBest(Session& session, std::optional<int> count, const std::str
   if (!export_to.empty()) {
     // With attempts: they say on which worker the model is.
     HPO_ASSIGN_OR_RETURN(const TrialView view,
-                         session.client.GetTrial(study.spec.name, best.front().id.number));
+                         session.client.trials().GetTrial(study.spec.name, best.front().id.number));
     HPO_RETURN_IF_ERROR(ExportModel(view.trial, export_to));
   }
   if (session.json) {
@@ -217,7 +220,7 @@ absl::Status Enqueue(Session& session, const EnqueueOptions& options) {
                          .skip_admission = options.skip_admission,
                          .forced_micro_batch = options.micro_batch};
   HPO_ASSIGN_OR_RETURN(enqueued.params, ParseParamWords(options.params, study.spec.space));
-  HPO_ASSIGN_OR_RETURN(const Trial trial, session.client.EnqueueTrial(enqueued));
+  HPO_ASSIGN_OR_RETURN(const Trial trial, session.client.trials().EnqueueTrial(enqueued));
   if (session.json) {
     PrintJson(TrialJson(trial), session.out);
   } else {

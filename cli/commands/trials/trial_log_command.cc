@@ -82,9 +82,9 @@ absl::StatusOr<fs::path> FindLog(const std::vector<fs::path>& folders, const Tri
 }  // namespace
 
 absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   HPO_ASSIGN_OR_RETURN(const TrialView view,
-                       session.client.GetTrial(study.spec.name, options.number));
+                       session.client.trials().GetTrial(study.spec.name, options.number));
   HPO_ASSIGN_OR_RETURN(const Attempt attempt, ChooseAttempt(view.trial, options.attempt));
   HPO_ASSIGN_OR_RETURN(const std::vector<fs::path> folders,
                        StateFolders(session, options.state_dir));

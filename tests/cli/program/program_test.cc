@@ -309,7 +309,7 @@ TEST_F(ProgramTest, AWatchOutlivesTheServerAndShowsWhatItMissed) {
   std::promise<void> connected;
   std::future<absl::Status> first = std::async(std::launch::async, [&] {
     bool told = false;
-    return client.Watch("plain", 0, [&](const WatchEvent&) {
+    return client.studies().Watch("plain", 0, [&](const WatchEvent&) {
       if (!told) connected.set_value();
       told = true;
       return true;
@@ -331,7 +331,7 @@ TEST_F(ProgramTest, AWatchOutlivesTheServerAndShowsWhatItMissed) {
     Complete(Acquire(session, "a" + std::to_string(i)).assignment(), 0.1 * i);
   }
   int finished = 0;
-  const absl::Status replayed = client.Watch("plain", 0, [&](const WatchEvent& event) {
+  const absl::Status replayed = client.studies().Watch("plain", 0, [&](const WatchEvent& event) {
     const TrialChanged* change = std::get_if<TrialChanged>(&event);
     if (change != nullptr && change->kind == "finished") ++finished;
     return finished < 4;

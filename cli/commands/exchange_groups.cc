@@ -1,0 +1,129 @@
+// Tested by tests/cli/program/program_test.cc.
+#include "cli/commands/exchange_groups.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "cli/commands/exchange/export_commands.h"
+#include "cli/commands/exchange/import_command.h"
+#include "cli/commands/shared_options.h"
+#include "cli/commands/studies/admin_commands.h"
+
+namespace hpo {
+namespace {
+
+constexpr char kExportExamples[] = R"(
+  hpo export tensorboard --to ./runs
+  hpo export optuna study.db
+)";
+
+Action DeclareMlflow(CLI::App& mlflow, std::string& /*study*/) {
+  struct Values {
+    std::string to;
+    std::string experiment;
+  };
+  const auto values = std::make_shared<Values>();
+  mlflow.add_option("--to", values->to, "Address of the MLflow tracking server, http://host:port")
+      ->type_name("URI")
+      ->envname("MLFLOW_TRACKING_URI")
+      ->required();
+  mlflow
+      .add_option("--experiment", values->experiment,
+                  "Name of the MLflow experiment [default: the name of the study]")
+      ->type_name("NAME");
+  return Plain(
+      [values](Session& session) { return ExportMlflow(session, values->to, values->experiment); });
+}
+
+Action DeclareTensorboard(CLI::App& tensorboard, std::string& /*study*/) {
+  const auto folder = std::make_shared<std::string>();
+  tensorboard.add_option("--to", *folder, "Log folder for TensorBoard")
+      ->type_name("DIR")
+      ->required();
+  return Plain([folder](Session& session) { return ExportTensorboard(session, *folder); });
+}
+
+Action DeclareExportOptuna(CLI::App& optuna, std::string& study) {
+  const auto path = std::make_shared<std::string>();
+  optuna.add_option("file", *path, "SQLite file to create, or to add the study to")
+      ->type_name("FILE.db")
+      ->required();
+  AddNameArgument(optuna, study);
+  return Plain([path](Session& session) { return ExportOptuna(session, *path); });
+}
+
+Action DeclareImportOptuna(CLI::App& optuna, std::string& study) {
+  const auto options = std::make_shared<ImportOptions>();
+  optuna.add_option("file", options->path, "SQLite file of Optuna")
+      ->type_name("FILE.db")
+      ->required();
+  AddNameArgument(optuna, study);
+  optuna.add_option("--from", options->study, "Name of the Optuna study [default: the only one]")
+      ->type_name("NAME");
+  optuna.add_flag("--count", options->count_against_budget,
+                  "Count the imported trials as part of the study's budget");
+  return Plain([options](Session& session) { return ImportOptuna(session, *options); });
+}
+
+Action DeclareBackup(CLI::App& backup, std::string& /*study*/) {
+  const auto file = std::make_shared<std::string>();
+  backup.add_option("file", *file, "File to write; an existing file is replaced")
+      ->type_name("FILE")
+      ->required();
+  return Plain([file](Session& session) { return BackUpDatabase(session, *file); });
+}
+
+Action DeclareDatabaseRestore(CLI::App& restore, std::string& /*study*/) {
+  struct Values {
+    std::string file;
+    std::string database;
+  };
+  const auto values = std::make_shared<Values>();
+  restore.add_option("file", values->file, "Backup file")->type_name("FILE")->required();
+  restore
+      .add_option("--db", values->database,
+                  "Database of the server [default: the same as for hpo-server --db]")
+      ->type_name("FILE");
+  return [values](Session&) { return RunRestore(values->file, values->database); };
+}
+
+}  // namespace
+
+Command ExportGroup() {
+  return {.name = "export",
+          .help = "Export the trials of a study to other tools",
+          .examples = kExportExamples,
+          .commands = {
+              {"mlflow", "Export each trial as an MLflow run; a second export updates the runs",
+               Access::kReads, DeclareMlflow},
+              {"tensorboard", "Export an event file for each trial", Access::kReads,
+               DeclareTensorboard},
+              {"optuna", "Export a database that Optuna and its dashboard can open", Access::kReads,
+               DeclareExportOptuna},
+          }};
+}
+
+Command ImportGroup() {
+  return {.name = "import",
+          .help = "Import trials that another tool has run",
+          .commands = {
+              {"optuna", "Import an Optuna study: creates the study, or adds the new trials to it",
+               Access::kChanges, DeclareImportOptuna},
+          }};
+}
+
+Command AdminGroup() {
+  return {
+      .name = "admin",
+      .help = "Back up and restore the database of a server",
+      .examples = "  hpo admin restore hpo-backup.db         stop the server before you run this\n",
+      .commands = {
+          {"backup", "Copy the database of a running server to a file", Access::kChanges,
+           DeclareBackup},
+          {"restore", "Replace the database of a stopped server by a backup; keeps the old one",
+           Access::kChanges, DeclareDatabaseRestore},
+      }};
+}
+
+}  // namespace hpo

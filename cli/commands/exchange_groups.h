@@ -1,0 +1,13 @@
+// `hpo export ...`, `hpo import ...` and `hpo admin ...`: what leaves a server, and what comes
+// back.
+#pragma once
+
+#include "cli/syntax/command.h"
+
+namespace hpo {
+
+Command ExportGroup();
+Command ImportGroup();
+Command AdminGroup();
+
+}  // namespace hpo

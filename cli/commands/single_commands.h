@@ -1,0 +1,15 @@
+// The commands that are in no group: `hpo run`, `hpo status`, ...
+#pragma once
+
+#include "cli/syntax/command.h"
+
+namespace hpo {
+
+Command RunCommand();
+Command StatusCommand();
+Command DoctorCommand();
+Command BestCommand();
+Command EnqueueCommand();
+Command WatchCommand();
+
+}  // namespace hpo

@@ -1,0 +1,10 @@
+// `hpo trial ...`.
+#pragma once
+
+#include "cli/syntax/command.h"
+
+namespace hpo {
+
+Command TrialGroup();
+
+}  // namespace hpo

@@ -1,0 +1,11 @@
+// `hpo memory ...`.
+#pragma once
+
+#include "cli/syntax/command.h"
+
+namespace hpo {
+
+// Exit status of those that predict: 3 where it does not fit.
+Command MemoryGroup();
+
+}  // namespace hpo
