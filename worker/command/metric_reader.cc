@@ -27,9 +27,22 @@ constexpr size_t kMostQuoted = 80;  // bytes of a match in a message
 // As PyTorch, TensorFlow, JAX and CUDA's libraries word it; python/src/hpo/trainer.py has a list of
 // its own, for exceptions.
 constexpr std::array kCardTexts = {
-    "CUDA out of memory",         "OutOfMemoryError",          "RESOURCE_EXHAUSTED: Out of memory",
-    "OOM when allocating tensor", "CUDNN_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED",
-    "cudaErrorMemoryAllocation",  "HIP out of memory",         "CUDA_ERROR_OUT_OF_MEMORY",
+    "CUDA out of memory",
+    "CUDA error: out of memory",
+    "CUDA error 2: out of memory",
+    "[CUDA] out of memory",
+    "HIP out of memory",
+    "HIP error: out of memory",
+    "XPU out of memory",
+    "MPS backend out of memory",
+    "OutOfMemoryError",
+    "ResourceExhaustedError",
+    "RESOURCE_EXHAUSTED: Out of memory",
+    "OOM when allocating tensor",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "cudaErrorMemoryAllocation",
+    "CUDA_ERROR_OUT_OF_MEMORY",
 };
 constexpr std::array kHostTexts = {
     "DefaultCPUAllocator: can't allocate memory",
@@ -38,6 +51,15 @@ constexpr std::array kHostTexts = {
     "Cannot allocate memory",
 };
 constexpr char kPythonHostError[] = "MemoryError";  // alone, or before ":"
+
+constexpr char kTraceback[] = "Traceback (most recent call last)";
+
+// Whether a line about memory says itself that the program goes on.
+bool IsSurvived(absl::string_view line) {
+  const std::string text = absl::AsciiStrToLower(line);
+  return absl::StrContains(text, "warn") || absl::StrContains(text, "skipping") ||
+         absl::StrContains(text, "retrying");
+}
 
 template <size_t N>
 bool HasOneOf(absl::string_view line, const std::array<const char*, N>& texts) {
@@ -240,6 +262,8 @@ void MetricReader::Remember(absl::string_view line, bool overwritten) {
 }
 
 void MetricReader::LookForOom(absl::string_view line) {
+  // The program went on after it, and another error ended it.
+  if (IsSurvived(oom_line_) && absl::StrContains(line, kTraceback)) oom_line_.clear();
   if (!oom_line_.empty()) return;
   const bool card = HasOneOf(line, kCardTexts);
   const absl::string_view name = line.substr(0, line.find(':'));

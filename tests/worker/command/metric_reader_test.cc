@@ -322,6 +322,13 @@ TEST(MetricReader, RecognisesMemoryThatRanOut) {
        "allocate 1 bytes",
        false},
       {"RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", false},
+      {"RuntimeError: CUDA error: out of memory", false},
+      {"torch.AcceleratorError: CUDA error: out of memory", false},
+      {"tensorflow.python.framework.errors_impl.ResourceExhaustedError: {{function_node "
+       "__wrapped__AddV2_device_/job:localhost}} failed to allocate memory [Op:AddV2]",
+       false},
+      {"RuntimeError: MPS backend out of memory (MPS allocated: 8.00 GB)", false},
+      {"_catboost.CatBoostError: CUDA error 2: out of memory", false},
       {"RuntimeError: [enforce fail at alloc_cpu.cpp:117] . DefaultCPUAllocator: can't allocate "
        "memory: you tried to allocate 1 bytes",
        true},
@@ -339,6 +346,31 @@ TEST(MetricReader, RecognisesMemoryThatRanOut) {
   MetricReader reader = Reader();
   reader.Take("grpc: RESOURCE_EXHAUSTED: too many calls");
   EXPECT_EQ(reader.oom_line(), "");
+}
+
+TEST(MetricReader, AWarningThatWasSurvivedIsNotWhyALaterErrorCame) {
+  const char* const kWarning = "warning: CUDA out of memory. Tried to allocate 20 MiB; skipping";
+  MetricReader reader = Reader();
+  for (const char* line :
+       {kWarning, "step 2", "Traceback (most recent call last):", "KeyError: 'lr'"}) {
+    reader.Take(line);
+  }
+  EXPECT_EQ(reader.oom_line(), "");
+  MetricReader killed = Reader();
+  for (const char* line : {kWarning, "step 2"}) killed.Take(line);
+  EXPECT_EQ(killed.oom_line(), kWarning) << "nothing else is known of its end";
+  MetricReader again = Reader();
+  for (const char* line : {kWarning, "Traceback (most recent call last):",
+                           "torch.OutOfMemoryError: CUDA out of memory."}) {
+    again.Take(line);
+  }
+  EXPECT_EQ(again.oom_line(), "torch.OutOfMemoryError: CUDA out of memory.");
+  MetricReader launcher = Reader();
+  for (const char* line : {"[rank1]: torch.OutOfMemoryError: CUDA out of memory.",
+                           "Traceback (most recent call last):", "ChildFailedError"}) {
+    launcher.Take(line);
+  }
+  EXPECT_NE(launcher.oom_line(), "") << "a launcher's error is no other cause";
 }
 
 TEST(MetricReader, KeepsTheLastLines) {
