@@ -12,7 +12,7 @@ function(embed_migrations output)
     endif()
     string(APPEND entries "    {${CMAKE_MATCH_1}, \"${CMAKE_MATCH_2}\", R\"sql(${sql})sql\"},\n")
   endforeach()
-  file(CONFIGURE OUTPUT ${output} @ONLY CONTENT "// Generated from server/storage/migrations.
+  file(CONFIGURE OUTPUT ${output} @ONLY CONTENT "// Generated from server/storage/sqlite/migrations.
 #include \"server/storage/sqlite/migrations.h\"
 
 namespace hpo {

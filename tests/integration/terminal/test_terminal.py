@@ -276,7 +276,7 @@ class Terminal(Deployment):
             self.assertIn(said, self.read_file("status", status=4))
             self.assertEqual(database.read_bytes(), content)
         database.unlink()
-        migrations = sorted((SOURCE / "server/storage/migrations").glob("*.sql"))
+        migrations = sorted((SOURCE / "server/storage/sqlite/migrations").glob("*.sql"))
         for version, status, said in [(3, 0, f"has schema version 3, and this hpo has {len(migrations)}"),
                                       (999, 4, "has version 999, this hpo-server knows up to")]:
             with self.subTest(version=version):
@@ -342,7 +342,7 @@ class Terminal(Deployment):
         self.assertIn("one of toy, other; name it: --study NAME", unnamed.stderr)
         self.hpo("study", "pause", "toy")
         text = self.run_hpo("status", *server, HPO_SERVER="127.0.0.1:9").stdout
-        self.assertIn(f"hpo-worker --gpu 0 --server {self.address}", text, "what the other study waits for")
+        self.assertIn(f'hpo-worker --study other --trainer "COMMAND" --gpu 0 --server {self.address}', text)
         path = {"PATH": f"{BIN}:{os.environ['PATH']}", "HPO_SERVER": "127.0.0.1:9"}
         resumed = self.start("resume", "bash", "-c", self.advised(text), environment=path)
         self.assertEqual(resumed.wait(), 0, resumed.output())
