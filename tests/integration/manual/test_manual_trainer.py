@@ -68,7 +68,7 @@ class TrainedPages(Manual):
         before = ["hpo-server --study criteria", "cp data/train.jsonl .",
                   "hpo-worker --device cpu --memory-limit 2GiB --models ~/models --data ~/data",
                   "hpo watch --until-finished"]
-        self.read(page, models=["bert-base-uncased", "bert-large-uncased"], before=before,
+        self.read(page, models=["bert-base-uncased", "bert-large-uncased", "roberta-large"], before=before,
                   files={"study.yaml": MINE, "train.py": PROGRAM}, **SHORT)
         for line, why in left.items():
             print(f"  {line} ({why})")
