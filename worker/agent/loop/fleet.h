@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/command_line/exit_status.h"
 #include "common/device/gpu_probe.h"
 #include "worker/agent/process/stop_signal.h"
 
