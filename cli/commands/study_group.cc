@@ -243,7 +243,7 @@ Command StudyGroup() {
           {"restore", "Restore a deleted study from its archive", kChanges, DeclareRestore},
           {"show", "Show a study and its search space", kReads, DeclareShow},
           {"presets", "List or print the study files that come with hpo (needs no server)", kReads,
-           DeclarePresets},
+           DeclarePresets, Output::kVerbatim},
           {"importance", "Show how much each parameter influences the objective", kReads,
            DeclareImportance},
           {"extend", "Change the budget of a study", kChanges, DeclareExtend},

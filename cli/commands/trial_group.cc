@@ -143,7 +143,7 @@ Command TrialGroup() {
               {"retry", "Queue the configurations of failed trials again, as new trials", kChanges,
                DeclareRetry},
               {"logs", "Print the output of a trial; run it on the worker's machine", kReads,
-               DeclareLogs},
+               DeclareLogs, Output::kVerbatim},
               {"preempt", "Checkpoint a running trial, free its GPU and requeue the trial",
                kChanges, OnTrial(PreemptTrial)},
               {"stop", "End a running trial; its state becomes CANCELLED", kChanges,

@@ -91,6 +91,7 @@ std::vector<Command> AllCommands() {
           {.name = "completion",
            .help = "Print a script that completes command lines of hpo in a shell",
            .declare = DeclareCompletion,
+           .output = Output::kVerbatim,
            .examples = kCompletionExamples},
           MemoryGroup()};
 }
@@ -129,9 +130,8 @@ void Declare(CLI::App& parent, const Command& row, const std::string& examples, 
     for (const Command& below : row.commands) Declare(command, below, all_examples, study, chosen);
     return;
   }
-  command.callback([&chosen, own = ChosenCommand{row.declare(command, study), words, row.access}] {
-    chosen = own;
-  });
+  command.callback([&chosen, own = ChosenCommand{row.declare(command, study), words, row.access,
+                                                 row.output}] { chosen = own; });
 }
 
 }  // namespace

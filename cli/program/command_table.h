@@ -11,6 +11,7 @@ struct ChosenCommand {
   Action action;
   std::string words;  // "study list"
   Access access = Access::kChanges;
+  Output output = Output::kForPeople;
 };
 
 // Declares the commands below `app`, with their help and its examples. As `app` reads a command

@@ -116,13 +116,6 @@ Terminal WithColors(Terminal terminal, const std::string& choice) {
   return terminal;
 }
 
-// Whether the output is read by people, so that its lines may be broken. A script, a file or what a
-// program has printed stays as it is.
-bool IsForPeople(const GlobalOptions& global, const ChosenCommand& chosen) {
-  return global.output == "table" && chosen.words != "completion" &&
-         chosen.words != "study presets" && chosen.words != "trial logs";
-}
-
 // Runs the chosen command on the database file that is named, else on the server.
 absl::StatusOr<int> RunChosen(const GlobalOptions& global, const ChosenCommand& chosen,
                               const Terminal& terminal, std::ostream& out, std::ostream& err) {
@@ -131,7 +124,8 @@ absl::StatusOr<int> RunChosen(const GlobalOptions& global, const ChosenCommand& 
   Client client(file ? file->address() : WithDefaultPort(global.server), absl::Seconds(30),
                 file ? ServerSource::kSnapshot : ServerSource::kServer);
   if (file && client.WaitUntilReachable(absl::Seconds(30))) file->RemoveFiles();
-  const bool wraps = terminal.columns > 0 && IsForPeople(global, chosen);
+  const bool wraps =
+      terminal.columns > 0 && global.output == "table" && chosen.output == Output::kForPeople;
   WrappedOutput wrapped(out, std::max(1, terminal.columns));
   std::ostream wrapped_out(&wrapped);
   Session session{.client = client,

@@ -32,12 +32,18 @@ enum class Access {
   kChanges,  // changes something, follows a study, or needs no study at all
 };
 
+enum class Output {
+  kForPeople,  // lines may be broken at the terminal's width
+  kVerbatim,   // a script, a file, or what a program has printed: stays as it is
+};
+
 // A command, or with `commands` a group of them.
 struct Command {
   std::string name;
   std::string help;
   Access access = Access::kChanges;
-  Declaration declare;   // a group has none
+  Declaration declare;  // a group has none
+  Output output = Output::kForPeople;
   std::string examples;  // lines for its help and that of its commands, beyond those of hpo --help
   std::vector<Command> commands;
 };
