@@ -1,6 +1,7 @@
 """Folders point one way: cycles of folders, at every level of the tree."""
 
 import collections
+import functools
 
 from . import tree
 
@@ -34,16 +35,17 @@ def components(edges):
 
 
 def folder_edges(place):
-    """Which of the places (a function of a file's name) includes from which, with one proof each."""
-    edges = collections.defaultdict(dict)
+    """Which of the places (a function of a file's name) include from which."""
+    edges = collections.defaultdict(set)
     for name in tree.sources(*tree.PRODUCT):
-        for number, included in tree.includes(name):
+        for _, included in tree.includes(name):
             here, there = place(name), place(included)
             if here and there and here != there:
-                edges[here].setdefault(there, f"{name}:{number}")
+                edges[here].add(there)
     return edges
 
 
+@functools.cache
 def cycles():
     """Folders, by their own files, that reach each other: a sorted list for each cycle."""
     return components(folder_edges(tree.folder))
@@ -67,14 +69,11 @@ def sibling_cycles():
 
 def findings():
     """A line for each include of a folder that includes back, straight or round about."""
-    lines = set()
-    for place, all_cycles in ((tree.folder, cycles()), ):
-        edges = folder_edges(place)
-        for cycle in all_cycles:
-            lines |= {f"cycle: {here} includes from {there}"
-                      for here in cycle for there in edges[here] if there in cycle}
-    for cycle in sibling_cycles():
-        lines.add(f"cycle: {', '.join(cycle)} include from each other, with what is below them")
+    edges = folder_edges(tree.folder)
+    lines = {f"cycle: {here} includes from {there}"
+             for cycle in cycles() for here in cycle for there in edges[here] if there in cycle}
+    lines |= {f"cycle: {', '.join(cycle)} include from each other, with what is below them"
+              for cycle in sibling_cycles()}
     return sorted(lines)
 
 

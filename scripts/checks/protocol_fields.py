@@ -10,8 +10,8 @@ FIELD = re.compile(r"^\s*(?:repeated |optional )?(map<[^>]*>|[\w.]+) (\w+) = \d+
 RPC = re.compile(r"rpc \w+\([^)]*\)\s*returns\s*\((?:stream )?([\w.]+)\)")
 # What no program of the tree names, with who reads it.
 READ_ELSEWHERE = {
-    "Budget.regret_auto": "becomes StudySpec's RegretRule",
-    "Budget.regret_gap": "becomes StudySpec's RegretRule",
+    "Budget.regret_auto": "becomes the study's RegretBound",
+    "Budget.regret_gap": "becomes the study's RegretBound",
     "Domain.float_domain": "becomes a Domain",
     "OutOfMemory.oom_config": "clients in other languages; the command line makes it from the parameters",
     "Trial.outside_budget": "becomes Trial::budgeted",
