@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import pathlib
+import pty
 import shutil
 import signal
 import subprocess
@@ -35,6 +36,22 @@ def wait_until(condition, what, seconds=DEADLINE_S):
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds:.0f} s: {what}")
         pause.wait(0.05)
+
+
+def read_terminal(command, **options):
+    """What a command writes to a terminal of its own, and its exit status. `options`: as subprocess.Popen's."""
+    main, side = pty.openpty()
+    child = subprocess.Popen([str(word) for word in command], stdout=side, stderr=side, stdin=subprocess.DEVNULL,
+                             **options)
+    os.close(side)
+    said = b""
+    try:
+        while piece := os.read(main, 65536):
+            said += piece
+    except OSError:  # the terminal's other side is closed
+        pass
+    os.close(main)
+    return said.decode(), child.wait(DEADLINE_S)
 
 
 class Process:

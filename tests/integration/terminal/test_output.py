@@ -3,13 +3,12 @@ the commands after it."""
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
 import unittest
 
-from harness import BIN, DEADLINE_S, Deployment, wait_until
+from harness import BIN, DEADLINE_S, Deployment, read_terminal, wait_until
 
 HPO = str(BIN / "hpo")
 PROGRAM = """\
@@ -44,19 +43,10 @@ class Output(Deployment):
 
     def on_terminal(self, *words, columns, **environment):
         """The lines that hpo writes to a terminal, and its status."""
-        main, side = pty.openpty()
-        child = subprocess.Popen([HPO, *map(str, words)], stdout=side, stderr=side, stdin=subprocess.DEVNULL, cwd=self.folder,
-                                 env=self.own_environment({**environment, "COLUMNS": str(columns)}))
-        os.close(side)
-        said = b""
-        try:
-            while piece := os.read(main, 65536):
-                said += piece
-        except OSError:  # the terminal's other side is closed
-            pass
-        os.close(main)
+        said, status = read_terminal([HPO, *words], cwd=self.folder,
+                                     env=self.own_environment({**environment, "COLUMNS": str(columns)}))
         # Of a redrawn line, each state.
-        return re.split("\r?\n|\r\x1b\\[K", said.decode()), child.wait(DEADLINE_S)
+        return re.split("\r?\n|\r\x1b\\[K", said), status
 
     def write_program(self, save=SAVE, name="train.py"):
         (self.folder / name).write_text(PROGRAM.format(save=save))

@@ -5,7 +5,6 @@ import contextlib
 import hashlib
 import json
 import os
-import pty
 import re
 import shutil
 import signal
@@ -13,7 +12,7 @@ import sqlite3
 import subprocess
 import unittest
 
-from harness import BIN, DEADLINE_S, SOURCE, Deployment, wait_until
+from harness import BIN, DEADLINE_S, SOURCE, Deployment, read_terminal, wait_until
 
 HPO = str(BIN / "hpo")
 # Sources the script, then completes the line of $1 as readline would.
@@ -113,20 +112,11 @@ class Terminal(Deployment):
 
     def on_terminal(self, *words, columns, **environment):
         """What hpo writes to a terminal."""
-        main, side = pty.openpty()
         own = {**os.environ, "HPO_SERVER": self.address, "TERM": "xterm", "COLUMNS": str(columns), **environment}
         own = {name: value for name, value in own.items() if value is not None}
-        child = subprocess.Popen([HPO, *words], stdout=side, stderr=side, stdin=subprocess.DEVNULL, env=own)
-        os.close(side)
-        said = b""
-        try:
-            while piece := os.read(main, 65536):
-                said += piece
-        except OSError:  # the terminal's other side is closed
-            pass
-        os.close(main)
-        self.assertEqual(child.wait(DEADLINE_S), 0, said)
-        return said.decode().replace("\r\n", "\n")
+        said, status = read_terminal([HPO, *words], env=own)
+        self.assertEqual(status, 0, said)
+        return said.replace("\r\n", "\n")
 
     def test_colours_are_for_terminals_that_want_them(self):
         self.finish_study()
