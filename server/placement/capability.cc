@@ -75,15 +75,13 @@ absl::Status CheckHasProgram(const StudySpec& study, const WorkerFacts& worker) 
   if (!names_program && ParseTaskKind(study.trainer.task)) return absl::OkStatus();
   const std::string why =
       names_program
-          ? absl::StrCat("names a program, and worker ", worker.worker,
-                         " runs hpo-trainer alone; stop it, or give the next one a --name, and "
-                         "start one that runs the study's program: ")
+          ? absl::StrCat("names a program, and worker ", worker.worker, " runs hpo-trainer alone")
           : absl::StrCat("has the task ", study.trainer.task, ", which hpo-trainer of worker ",
-                         worker.worker,
-                         " does not train; stop it, or give the next one a --name, and start one "
-                         "that runs your program: ");
+                         worker.worker, " does not train");
   return absl::FailedPreconditionError(
-      absl::StrCat("study ", study.name, " ", why, WorkerCommands(study)));
+      absl::StrCat("study ", study.name, " ", why,
+                   "; stop it, or give the next one a --name, and start one that runs ",
+                   names_program ? "the study's" : "your", " program: ", WorkerCommands(study)));
 }
 
 absl::Status MissingData(const WorkerFacts& worker, const std::string& file) {

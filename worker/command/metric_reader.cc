@@ -263,7 +263,7 @@ void MetricReader::Remember(absl::string_view line, bool overwritten) {
 
 void MetricReader::LookForOom(absl::string_view line) {
   // The program went on after it, and another error ended it.
-  if (IsSurvived(oom_line_) && absl::StrContains(line, kTraceback)) oom_line_.clear();
+  if (absl::StrContains(line, kTraceback) && IsSurvived(oom_line_)) oom_line_.clear();
   if (!oom_line_.empty()) return;
   const bool card = HasOneOf(line, kCardTexts);
   const absl::string_view name = line.substr(0, line.find(':'));

@@ -4,9 +4,9 @@
 
 namespace hpo {
 
-void ShellQuoteReader::PassPlain(char c) {
+void ShellQuoteReader::PassPlain(char c, char before) {
   Level& level = levels_.back();
-  if (c == '<' && last_ == '<') here_document_ = true;
+  if (c == '<' && before == '<') here_document_ = true;
   if (levels_.size() == 1) return;
   if (c == '(') ++level.parentheses;
   if (c != ')') return;
@@ -51,9 +51,7 @@ void ShellQuoteReader::PassCharacter(char c) {
   } else if (c == '#' && begins_word) {
     comment_ = true;
   } else if (plain) {
-    last_ = before;
-    PassPlain(c);
-    last_ = c;
+    PassPlain(c, before);
   }
 }
 

@@ -33,7 +33,7 @@ class ShellQuoteReader {
 
   const Level& inner() const { return levels_.back(); }
   void PassCharacter(char c);
-  void PassPlain(char c);
+  void PassPlain(char c, char before);
 
   std::vector<Level> levels_ = {{}};
   std::string word_;      // the letters before this place

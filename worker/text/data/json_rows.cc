@@ -161,11 +161,10 @@ std::string CauseInside(string_view at, string_view before) {
   return absl::StrCat("an unexpected '", character, "'");
 }
 
-// What is wrong at `byte` of a text that is not JSON, and what to do.
-std::string CauseOf(const JsonRowText& row, size_t byte, const std::string& origin) {
-  if (std::string cause = CauseOfBeginning(row, origin); !cause.empty()) return cause;
-  const string_view at = row.text.substr(byte);
-  const string_view before = absl::StripTrailingAsciiWhitespace(row.text.substr(0, byte));
+// What is wrong at `byte` of a text that begins as JSON does, and what to do.
+std::string CauseOf(string_view text, size_t byte) {
+  const string_view at = text.substr(byte);
+  const string_view before = absl::StripTrailingAsciiWhitespace(text.substr(0, byte));
   if (at.empty()) return "the text ends inside the object; write the whole object in one line";
   const auto c = static_cast<unsigned char>(at[0]);
   if (c < 0x20) return "a control character inside a string; write it as an escape such as \\n";
@@ -213,12 +212,13 @@ size_t BreakOf(string_view text, size_t bytes_read) {
 }
 
 absl::Status BrokenJson(const JsonRowText& row, size_t bytes_read, const std::string& origin) {
-  const size_t at = CauseOfBeginning(row, origin).empty() ? BreakOf(row.text, bytes_read) : 0;
+  std::string cause = CauseOfBeginning(row, origin);
+  const size_t at = cause.empty() ? BreakOf(row.text, bytes_read) : 0;
+  if (cause.empty()) cause = CauseOf(row.text, at);
   size_t shown = at - std::min(at, kShownBefore);
   if (shown < row.text.size()) shown = CharacterBegin(row.text, shown);
   const string_view before = row.text.substr(shown, at - shown);
-  std::string message =
-      absl::StrCat("expected a JSON object, got broken JSON: ", CauseOf(row, at, origin));
+  std::string message = absl::StrCat("expected a JSON object, got broken JSON: ", cause);
   if (!before.empty()) absl::StrAppend(&message, " (after: ", before, ")");
   return DataError(origin, PlaceOf(row.text, at, row.begin), message);
 }
