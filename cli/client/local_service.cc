@@ -40,7 +40,7 @@ constexpr absl::Duration kPollServer = absl::Milliseconds(50);
 constexpr absl::Duration kLastQuestion = absl::Seconds(5);
 constexpr absl::Duration kEndOfAnother = absl::Seconds(5);
 constexpr int kQuotedLines = 12;
-constexpr int kErrorColumns = 400;  // of an error that a log tells
+constexpr int kErrorColumns = 400;  // width at which an error from a log is cut
 constexpr char kAnyPort[] = "127.0.0.1:0";
 constexpr size_t kSocketPathLimit = sizeof(sockaddr_un::sun_path);
 
@@ -74,15 +74,15 @@ uintmax_t SizeOf(const std::string& path) {
   return error ? 0 : size;
 }
 
-// The error that a line of a log tells, without its time.
+// Returns the error in a line of a log, without the line's time.
 std::string ErrorOf(const std::string& line) {
   const std::string level = " error ";
   const size_t at = line.find(level);
   return at == std::string::npos ? line : line.substr(at + level.size());
 }
 
-// The last error that a log tells from byte `from` on, else its last line; where there is more, the
-// log's path.
+// Returns the last error in a log from byte `from` on, or else its last line. If the log has more
+// than that, its path follows.
 std::string LastErrorOf(const std::string& log, uintmax_t from) {
   const std::string tail = LogTail(log, static_cast<int64_t>(from), kQuotedLines);
   const std::vector<std::string> lines = absl::StrSplit(tail, '\n');

@@ -31,8 +31,9 @@ struct ReductionScratch {
 // rows, columns >= 1. Nothing on a CPU.
 ReductionScratch ReductionScratchOf(const Reduction& reduction, const KernelTraits& traits);
 
-// What at::_foreach_norm of a card takes apart from its results, for so many tensors of which the
-// largest has so many elements. Source: torch 2.11, aten/src/ATen/native/cuda/ForeachReduceOp.cu.
+// Memory that at::_foreach_norm allocates on a GPU in addition to its results, for `tensors`
+// tensors, the largest of `most_elements` elements. Source: torch 2.11,
+// aten/src/ATen/native/cuda/ForeachReduceOp.cu.
 Bytes NormsOfChunks(int64_t tensors, int64_t most_elements);
 
 }  // namespace hpo

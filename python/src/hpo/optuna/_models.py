@@ -15,7 +15,7 @@ _KEPT = 32  # models at most: those that were not used for longest are closed
 
 @dataclasses.dataclass
 class _Trials:
-    """Of a study, as the model of one search space is told them."""
+    """The trials of a study, in the form that the model of one search space reads."""
     own: Any  # which a configuration is for
     others: "Mapping[int, Any]"  # by number
     axes: Axes
