@@ -1,4 +1,4 @@
-"""Torch's own caching allocator against our model of it over random traces: tests/fake_cuda/compare_allocators."""
+"""Torch's own caching allocator against our model of it over random traces: tests/emulator/compare_allocators."""
 
 import os
 

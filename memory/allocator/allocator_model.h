@@ -11,7 +11,7 @@
 //
 // Deterministic. Not thread-safe. A request costs well under a microsecond.
 // Source: the behaviour of c10/cuda/CUDACachingAllocator.cpp, torch 2.11.
-// tests/fake_cuda/compare_allocators.cc holds it against torch's own.
+// tests/emulator/compare_allocators.cc holds it against torch's own.
 #pragma once
 
 #include <cstdint>

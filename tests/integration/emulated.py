@@ -1,4 +1,4 @@
-"""A server and a worker on an emulated card (tests/fakes/cuda): real programs, real LibTorch, no GPU.
+"""A server and a worker on an emulated card (emulator): real programs, real LibTorch, no GPU.
 
 What a case does not say is as on a machine with one card. Cases share nothing but read-only data.
 """

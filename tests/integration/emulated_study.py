@@ -10,7 +10,7 @@ in its smallest plan, on the same card: what then trains without running out was
   study_oom_share         trials that met an out-of-memory error
   study_refused_feasible  trials that were refused and do run
 
-Needs HPO_BIN_DIR and the target fake_cuda.
+Needs HPO_BIN_DIR and the target emulated_cuda.
 """
 
 import argparse

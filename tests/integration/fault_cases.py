@@ -4,7 +4,7 @@
 usage: fault_cases.py [CASE...]
 
 Prints, for each case, the end that is expected and the one that came, then one line of JSON with
-the counts. Exits 0 if all ended as expected, else 3. Needs HPO_BIN_DIR and the target fake_cuda.
+the counts. Exits 0 if all ended as expected, else 3. Needs HPO_BIN_DIR and the target emulated_cuda.
 """
 
 import concurrent.futures
@@ -204,7 +204,7 @@ class Cases:
     def hold(self, case, deployment):
         if not case.held_mib:
             return None
-        hold = BIN.parent / "fake_cuda" / "emulated_card"
+        hold = BIN.parent / "emulator" / "emulated_card"
         holder = deployment.on_card("holder", "sh", "-c",
                                     f"sleep 1000 | {hold} --hold {case.held_mib}MiB")
         wait_until(lambda: "holding" in holder.output(), "the other process")

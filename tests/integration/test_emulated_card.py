@@ -1,4 +1,4 @@
-"""The emulated card (tests/fakes/cuda), as LibTorch's own CUDA code meets it."""
+"""The emulated card (emulator), as LibTorch's own CUDA code meets it."""
 
 import json
 import os
@@ -115,7 +115,7 @@ class Memory(unittest.TestCase):
     def test_memory_of_a_killed_process_is_free(self):
         with tempfile.TemporaryDirectory() as folder:
             state = os.path.join(folder, "state")
-            holder = BUILD / "fake_cuda" / "emulated_card"
+            holder = BUILD / "emulator" / "emulated_card"
             env = {**os.environ, "HPO_EMULATED_STATE": state, "HPO_EMULATED_CARD": "t4"}
             with subprocess.Popen([holder, "--hold", "5GiB"], env=env, text=True,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
@@ -211,7 +211,7 @@ class Script(unittest.TestCase):
     def test_the_environment_alone_is_checked_too(self):
         """In the program itself, where the script was not used."""
         env = {**os.environ, "HPO_EMULATED_CARD": "a1000"}
-        done = subprocess.run([BUILD / "fake_cuda" / "emulated_card"], env=env, text=True,
+        done = subprocess.run([BUILD / "emulator" / "emulated_card"], env=env, text=True,
                               capture_output=True, check=False)
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, r"\Aemulated card: no card 'a1000'; there are: t4, .*\n\Z")

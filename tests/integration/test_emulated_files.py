@@ -12,7 +12,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["HPO_BIN_DIR"]).parent
 CHECK = ROOT / "scripts" / "check_archive"
-EMULATOR = BUILD / "fake_cuda"
+EMULATOR = BUILD / "emulator"
 OWN_FILES = [path for path in sorted((ROOT / "tests" / "fakes" / "cuda").iterdir())
              if path.is_file()]
 
@@ -63,7 +63,7 @@ class Packaging(unittest.TestCase):
         package = (ROOT / "scripts" / "package").read_text()
         self.assertIn("-DHPO_BUILD_TESTS=OFF", package)
         self.assertIn('scripts/check_archive "$stage"', package)
-        self.assertNotIn("fake_cuda", package)
+        self.assertNotIn("emulator", package)
 
 
 class Licence(unittest.TestCase):

@@ -1,5 +1,5 @@
 """hpo.torch on an emulated card: torch's own allocator and errors, of which bytes are true and
-numbers are not (tests/fakes/cuda/README.md). Run by scripts/with_emulated_card."""
+numbers are not (docs/EMULATOR.md). Run by scripts/with_emulated_card."""
 
 import pytest
 

@@ -1,0 +1,34 @@
+// What the files of the emulated libcudart share. Its contract is NVIDIA's cuda_runtime_api.h,
+// included from the wheel that torch comes with.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "emulator/machine.h"
+
+namespace hpo::emulated {
+
+// The device of the calling thread.
+int CurrentDevice();
+void SetCurrentDevice(int device);
+
+// Remembers an error for cudaGetLastError, and returns it.
+cudaError_t Done(cudaError_t code);
+// The error of this thread's calls so far; `take` forgets it.
+cudaError_t LastError(bool take);
+
+// Counts a call: the code it is to fail with, by a fault or since a sticky one, or success.
+cudaError_t EnterCall(const char* call);
+
+// An architecture by the number that kernels carry, of the calling thread's device.
+int KernelArchitecture();
+
+}  // namespace hpo::emulated
+
+// Begins a call that can fail: it is counted, and faults may be put on it by this name
+// (make_libraries.py finds them so).
+#define HPO_CUDA_CALL(name)                                                              \
+  if (const cudaError_t fault = hpo::emulated::EnterCall(#name); fault != cudaSuccess) { \
+    return fault;                                                                        \
+  }                                                                                      \
+  static_assert(true)

@@ -1,0 +1,81 @@
+// libcudart: errors, and what a thread remembers.
+#include "emulator/cudart.h"
+
+namespace hpo::emulated {
+namespace {
+
+thread_local int t_device = 0;
+thread_local cudaError_t t_last_error = cudaSuccess;
+
+}  // namespace
+
+int CurrentDevice() { return t_device; }
+
+void SetCurrentDevice(int device) { t_device = device; }
+
+cudaError_t Done(cudaError_t code) {
+  if (code != cudaSuccess) t_last_error = code;
+  return code;
+}
+
+cudaError_t LastError(bool take) {
+  if (const int sticky = Machine::Get().sticky(); sticky != 0) {
+    return static_cast<cudaError_t>(sticky);
+  }
+  const cudaError_t last = t_last_error;
+  if (take) t_last_error = cudaSuccess;
+  return last;
+}
+
+cudaError_t EnterCall(const char* call) {
+  Machine& machine = Machine::Get();
+  if (const int sticky = machine.sticky(); sticky != 0) {
+    return Done(static_cast<cudaError_t>(sticky));
+  }
+  return Done(static_cast<cudaError_t>(machine.CountCall(call)));
+}
+
+}  // namespace hpo::emulated
+
+extern "C" {
+
+cudaError_t cudaGetLastError() { return hpo::emulated::LastError(/*take=*/true); }
+
+cudaError_t cudaPeekAtLastError() { return hpo::emulated::LastError(/*take=*/false); }
+
+// The words are this project's own. Programs tell errors apart by their codes.
+const char* cudaGetErrorString(cudaError_t code) {
+  switch (code) {
+    case cudaSuccess:
+      return "emulated: no error";
+    case cudaErrorInvalidValue:
+      return "emulated: a bad argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInvalidConfiguration:
+      return "emulated: a bad shape of a launch";
+    case cudaErrorNoDevice:
+      return "emulated: the machine has no card";
+    case cudaErrorInvalidDevice:
+      return "emulated: no card of this number";
+    case cudaErrorECCUncorrectable:
+      return "emulated: memory that ECC cannot repair";
+    case cudaErrorIllegalAddress:
+      return "emulated: an address that is nobody's";
+    case cudaErrorAssert:
+      return "emulated: an assertion on the device";
+    case cudaErrorLaunchFailure:
+      return "emulated: a launch that failed";
+    case cudaErrorNotReady:
+      return "emulated: not ready";
+    default:
+      return "emulated: another error";
+  }
+}
+
+// Torch names it in a link to the documentation.
+const char* cudaGetErrorName(cudaError_t code) {
+  return code == cudaSuccess ? "cudaSuccess" : "an error of the emulated card";
+}
+
+}  // extern "C"

@@ -1,0 +1,170 @@
+// libcudart: kernels. Their shape is checked; nothing runs.
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/cudart.h"
+
+namespace {
+
+using hpo::emulated::Card;
+using hpo::emulated::CurrentDevice;
+using hpo::emulated::Done;
+using hpo::emulated::Machine;
+
+struct LaunchShape {
+  dim3 grid;
+  dim3 block;
+  size_t shared;
+  cudaStream_t stream;
+};
+
+thread_local std::vector<LaunchShape> t_configurations;
+
+// Names of kernels, kept where there is a log to write them to.
+struct KernelNames {
+  std::mutex mutex;
+  std::unordered_map<const void*, std::string> names;
+};
+
+KernelNames& Names() {
+  static KernelNames* const names = new KernelNames;
+  return *names;
+}
+
+std::string KernelName(const void* function) {
+  const std::lock_guard<std::mutex> lock(Names().mutex);
+  const auto found = Names().names.find(function);
+  return found == Names().names.end() ? "?" : found->second;
+}
+
+std::string ShapeText(dim3 shape) {
+  return std::to_string(shape.x) + "," + std::to_string(shape.y) + "," + std::to_string(shape.z);
+}
+
+const Card& CurrentCard() { return Machine::Get().card(CurrentDevice()); }
+
+size_t SharedBytesPerBlock() {
+  return static_cast<size_t>(CurrentCard().shared_kib_per_block) << 10;
+}
+
+cudaError_t Launch(const void* function, dim3 grid, dim3 block, size_t shared) {
+  if (!Machine::Get().UseDevice(CurrentDevice())) return Done(cudaErrorMemoryAllocation);
+  if (auto& log = Machine::Get().log(); log.is_on()) {
+    log.Write("launch " + KernelName(function) + " grid " + ShapeText(grid) + " block " +
+              ShapeText(block) + " shared " + std::to_string(shared));
+  }
+  const size_t threads = size_t{block.x} * block.y * block.z;
+  const bool is_empty = threads == 0 || size_t{grid.x} * grid.y * grid.z == 0;
+  if (is_empty || threads > 1024 || grid.x > 0x7fffffffU || grid.y > 65535 || grid.z > 65535) {
+    return Done(cudaErrorInvalidConfiguration);
+  }
+  return shared > SharedBytesPerBlock() ? Done(cudaErrorInvalidValue) : cudaSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+// How nvcc's code tells the runtime of its kernels, before main. What it hands over is not looked
+// into.
+void** __cudaRegisterFatBinary(void* binary) { return new void*(binary); }
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void** handle) { delete handle; }
+char __cudaInitModule(void**) { return 1; }
+void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
+
+void __cudaRegisterFunction(void**, const char* function, char*, const char* name, int, uint3*,
+                            uint3*, dim3*, dim3*, int*) {
+  static const bool wanted = std::getenv("HPO_EMULATED_LOG") != nullptr;
+  if (!wanted) return;
+  const std::lock_guard<std::mutex> lock(Names().mutex);
+  Names().names[function] = name;
+}
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, CUstream_st* stream) {
+  t_configurations.push_back({grid, block, shared, stream});
+  return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+  const LaunchShape shape = t_configurations.back();
+  t_configurations.pop_back();
+  *grid = shape.grid;
+  *block = shape.block;
+  *shared = shape.shared;
+  *static_cast<cudaStream_t*>(stream) = shape.stream;
+  return cudaSuccess;
+}
+
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
+  *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(function));
+  return cudaSuccess;
+}
+
+// Whichever way a kernel is launched, it counts as cudaLaunchKernel.
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**, size_t shared,
+                             cudaStream_t) {
+  HPO_CUDA_CALL(cudaLaunchKernel);
+  return Launch(function, grid, block, shared);
+}
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
+                               size_t shared, cudaStream_t stream) {
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, arguments, shared,
+                          stream);
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
+                                        void** arguments, size_t shared, cudaStream_t stream) {
+  return cudaLaunchKernel(function, grid, block, arguments, shared, stream);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function,
+                                void** arguments) {
+  return cudaLaunchKernel(function, config->gridDim, config->blockDim, arguments,
+                          config->dynamicSmemBytes, config->stream);
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  HPO_CUDA_CALL(cudaFuncGetAttributes);
+  *attributes = {};
+  attributes->maxThreadsPerBlock = 1024;
+  attributes->numRegs = 32;
+  // CUB looks its kernels up by this: it must be one of the build's.
+  attributes->ptxVersion = attributes->binaryVersion = hpo::emulated::KernelArchitecture();
+  attributes->maxDynamicSharedSizeBytes = 48 << 10;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int value) {
+  HPO_CUDA_CALL(cudaFuncSetAttribute);
+  const bool too_much = attribute == cudaFuncAttributeMaxDynamicSharedMemorySize &&
+                        static_cast<size_t>(value) > SharedBytesPerBlock();
+  return too_much ? Done(cudaErrorInvalidValue) : cudaSuccess;
+}
+
+// By threads and shared memory; registers are not known.
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* num_blocks, const void*,
+                                                                   int block_size, size_t shared,
+                                                                   unsigned int) {
+  HPO_CUDA_CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags);
+  const Card& card = CurrentCard();
+  *num_blocks = std::min(32, card.threads_per_multiprocessor / std::max(1, block_size));
+  if (shared > 0) {
+    const int kib = static_cast<int>((shared + 1023) / 1024) + 1;
+    *num_blocks = std::min(*num_blocks, card.shared_kib_per_multiprocessor / kib);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* num_blocks, const void* function,
+                                                          int block_size, size_t shared) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(num_blocks, function, block_size,
+                                                                shared, 0);
+}
+
+}  // extern "C"

@@ -1,0 +1,68 @@
+// What is emulated, from the environment. scripts/with_emulated_card --help says it for people.
+//   HPO_EMULATED_CARD       t4, rtx3060, l4, a100, h100, h200; several joined by +
+//   HPO_EMULATED_CARDS      how many of it; default 1, 0 = a machine without a card
+//   HPO_EMULATED_MEMORY     another total for cudaMemGetInfo, as 12GiB or 85094170624B
+//   HPO_EMULATED_OTHERS     what other processes hold on each card, as 4GiB or 3x512MiB
+//   HPO_EMULATED_CONTEXT    what each process takes by using a card; default 300MiB
+//   HPO_EMULATED_ADDRESSES  rising, reuse or shuffled: which addresses an allocation gets
+//   HPO_EMULATED_FAULTS     CALL:N:CODE[:sticky|:always], several joined by commas
+//   HPO_EMULATED_STATE      file through which processes see each other's memory
+//   HPO_EMULATED_LOG        file to which calls and kernels' names are added
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "emulator/cards.h"
+
+namespace hpo::emulated {
+
+enum class AddressOrder {
+  kRising,    // none a second time before the end is reached
+  kReuse,     // the lowest that is free
+  kShuffled,  // anywhere, the same in every run
+};
+
+enum class FaultSpan {
+  kOnce,
+  kAlways,  // that call, from then on
+  kSticky,  // every call of CUDA from then on, as after a broken context
+};
+
+// The `nth` call of `call` in a process returns `code`.
+struct Fault {
+  std::string call;
+  int64_t nth = 1;
+  int code = 0;
+  FaultSpan span = FaultSpan::kOnce;
+};
+
+struct Settings {
+  std::vector<const Card*> cards;
+  size_t memory = 0;  // 0: the card's own
+  size_t others = 0;  // bytes of each of the other processes
+  int num_others = 0;
+  size_t context = size_t{300} << 20;
+  AddressOrder addresses = AddressOrder::kRising;
+  std::vector<Fault> faults;
+  std::string state_file;  // empty: this process alone
+  std::string log_file;    // empty: no log
+};
+
+// The settings, or one line that says what is wrong with them.
+std::variant<Settings, std::string> ReadSettings();
+
+// CUDA's total on card `index`, and what NVML adds to it for the driver.
+size_t TotalBytes(const Settings& settings, size_t index);
+size_t DriverBytes(const Settings& settings, size_t index);
+
+// "12GiB", "300MiB", "1KiB", "85094170624B"; false where it is none of these.
+bool ParseBytes(const std::string& text, size_t& bytes);
+
+// Whether a fault can be put on `call`: it is emulated, and can fail.
+bool IsKnownCall(const std::string& call);
+
+}  // namespace hpo::emulated
