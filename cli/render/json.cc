@@ -23,6 +23,9 @@ struct JsonForm<absl::Time> {
   }
 };
 
+}  // namespace hpo
+
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -210,10 +213,11 @@ Json MemoryJson(const MemoryVerdict& verdict) {
                {"usable_bytes", verdict.usable.count},
                {"plan", Shown(verdict.plan)}};
   VisitFields(verdict.estimate, [&](const Field& field, const auto& member) {
-    if (!absl::StartsWith(field.key, "expected_")) AddField<MemoryEstimate>(field, member, json);
+    if (!absl::StartsWith(field.key, "expected_"))
+      AddField<memory::MemoryEstimate>(field, member, json);
   });
   json["explanation"] = verdict.explanation;
   return json;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

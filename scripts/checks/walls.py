@@ -3,7 +3,7 @@
 import collections
 import re
 
-from . import class_sizes, include_graph, includes, protocol_fields, tests_of_sources, tree
+from . import class_sizes, include_graph, includes, namespaces, protocol_fields, tests_of_sources, tree
 
 MAX_FOLDER_FILES = 30
 # Findings that the tree has had since before the check; a line goes when its finding does, none comes.
@@ -25,7 +25,7 @@ def wide_folders():
 def all_findings():
     return [*include_graph.findings(), *includes.undeclared(), *includes.unused(),
             *tests_of_sources.tests_in_no_target(), *tests_of_sources.untested(), *class_sizes.findings(),
-            *wide_folders(), *protocol_fields.unread()]
+            *namespaces.findings(), *wide_folders(), *protocol_fields.unread()]
 
 
 def key(line):

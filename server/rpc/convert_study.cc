@@ -14,7 +14,11 @@
 #include "proto/convert/time_proto.h"
 #include "proto/convert/trial_proto.h"
 
-namespace hpo {
+namespace hpo::server {
+
+// proto/convert's, beside those of this library.
+using hpo::FromProto;
+using hpo::ToProto;
 
 absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto) {
   StudyUpdate update;
@@ -140,4 +144,4 @@ v1::WatchStudyResponse ToProto(const TrialEvent& event) {
   return proto;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -9,7 +9,11 @@
 #include "proto/convert/trial_proto.h"
 #include "proto/convert/worker_proto.h"
 
-namespace hpo {
+namespace hpo::server {
+
+// proto/convert's, beside those of this library.
+using hpo::FromProto;
+using hpo::ToProto;
 
 void VisitFields(Is<AcquireCall> auto& call, auto visit) {
   visit({"session"}, call.session);
@@ -105,4 +109,4 @@ absl::StatusOr<ReleaseCall> FromProto(const v1::ReleaseTrialRequest& proto) {
   return call;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

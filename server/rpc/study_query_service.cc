@@ -14,7 +14,12 @@
 #include "server/rpc/convert_study.h"
 #include "server/rpc/rpc_macros.h"
 
-namespace hpo {
+namespace hpo::server {
+
+// proto/convert's, beside those of this library.
+using hpo::FromProto;
+using hpo::ToProto;
+
 namespace {
 
 constexpr int kDefaultPageSize = 100;
@@ -160,4 +165,4 @@ grpc::Status StudyQueryService::WatchStudy(grpc::ServerContext* context,
                                     [context] { return context->IsCancelled(); }));
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

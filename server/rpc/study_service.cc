@@ -14,7 +14,11 @@
 #include "server/rpc/convert_study.h"
 #include "server/rpc/rpc_macros.h"
 
-namespace hpo {
+namespace hpo::server {
+
+// proto/convert's, beside those of this library.
+using hpo::FromProto;
+using hpo::ToProto;
 
 grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext* context,
                                            const v1::CreateStudyRequest* request,
@@ -206,4 +210,4 @@ grpc::Status StudyServiceImpl::ImportTrials(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

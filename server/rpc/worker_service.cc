@@ -10,7 +10,12 @@
 #include "server/rpc/convert_worker.h"
 #include "server/rpc/rpc_macros.h"
 
-namespace hpo {
+namespace hpo::server {
+
+// proto/convert's, beside those of this library.
+using hpo::FromProto;
+using hpo::ToProto;
+
 namespace {
 
 // An answer that arrives after the deadline is lost; this much is left for the way back.
@@ -95,4 +100,4 @@ grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

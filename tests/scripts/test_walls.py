@@ -52,6 +52,12 @@ class WallsTest(unittest.TestCase):
         self.assertEqual(self.values["folder_cycles"], 0)
         self.assertEqual(self.values["product_lines"], 14)
 
+    def test_another_library_s_namespace(self):
+        header = "#pragma once\nnamespace hpo::cli {\nclass Table;\n}  // namespace hpo::cli\n"
+        self.assertEqual(self.findings({"worker/agent/table.h": header}), [])
+        self.assertEqual(self.findings({"worker/agent/table.h": header.replace("Table;", "Table {};")}),
+                         ["namespace: worker/agent/table.h opens hpo::cli, expected hpo::agent"])
+
     def test_folders_that_include_from_each_other(self):
         lines = self.findings({
             "worker/parts/part.h": "#pragma once\n#include \"worker/loop.h\"\ninline int Part(Loop loop) { return 1; }\n",

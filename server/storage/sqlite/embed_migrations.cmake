@@ -15,7 +15,7 @@ function(embed_migrations output)
   file(CONFIGURE OUTPUT ${output} @ONLY CONTENT "// Generated from server/storage/sqlite/migrations.
 #include \"server/storage/sqlite/migrations.h\"
 
-namespace hpo {
+namespace hpo::server {
 
 std::span<const Migration> EmbeddedMigrations() {
   static constexpr Migration kMigrations[] = {
@@ -23,6 +23,6 @@ std::span<const Migration> EmbeddedMigrations() {
   return kMigrations;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server
 ")
 endfunction()

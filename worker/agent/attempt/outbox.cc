@@ -20,7 +20,7 @@
 #include "nlohmann/json.hpp"
 #include "worker/agent/attempt/trainer_job.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 void VisitFields(Is<OutboxEntry> auto& entry, auto visit) {
   auto& request = entry.request;
@@ -53,8 +53,9 @@ std::string Checksum(absl::string_view text) {
 
 absl::Status OutboxError(absl::string_view action, const std::string& path) {
   const int error = errno;
-  return absl::Status(MayPass(error) ? absl::StatusCode::kUnavailable : absl::StatusCode::kInternal,
-                      absl::StrCat("outbox ", path, ": ", action, ": ", strerror(error)));
+  return absl::Status(
+      hpo::MayPass(error) ? absl::StatusCode::kUnavailable : absl::StatusCode::kInternal,
+      absl::StrCat("outbox ", path, ": ", action, ": ", strerror(error)));
 }
 
 absl::Status WriteAll(int fd, absl::string_view data, const std::string& path) {
@@ -250,4 +251,4 @@ absl::Status Outbox::Compact() {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

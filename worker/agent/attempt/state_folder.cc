@@ -18,7 +18,7 @@
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/wait_for_machine.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 namespace fs = std::filesystem;
 
@@ -33,7 +33,7 @@ absl::Status CannotUse(const absl::Status& why, bool may_pass) {
 }
 
 absl::Status CannotUse(const std::string& path, int error) {
-  return CannotUse(FileError(error, path), MayPass(error));
+  return CannotUse(FileError(error, path), hpo::MayPass(error));
 }
 
 // Of the id's file, which is read and written as a whole.
@@ -88,4 +88,4 @@ void RememberInstance(const std::string& path, const std::string& instance_key) 
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

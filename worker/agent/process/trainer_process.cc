@@ -21,7 +21,7 @@
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/stray_processes.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 // Everything the child touches between vfork and exec, prepared by the parent: the child shares the
@@ -77,8 +77,9 @@ UniqueFd AboveStandard(const UniqueFd& fd) {
 }
 
 absl::Status SystemError(absl::string_view what, int error) {
-  return absl::Status(MayPass(error) ? absl::StatusCode::kUnavailable : absl::StatusCode::kInternal,
-                      absl::StrCat("trainer: ", what, ": ", strerror(error)));
+  return absl::Status(
+      hpo::MayPass(error) ? absl::StatusCode::kUnavailable : absl::StatusCode::kInternal,
+      absl::StrCat("trainer: ", what, ": ", strerror(error)));
 }
 
 absl::Status ExecError(const std::string& program, int error) {
@@ -196,4 +197,4 @@ std::optional<ProcessExit> TrainerProcess::Kill() {
   return exit_;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

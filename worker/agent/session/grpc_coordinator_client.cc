@@ -14,7 +14,12 @@
 #include "worker/agent/session/convert_worker.h"
 #include "worker/agent/session/session_stream.h"
 
-namespace hpo {
+namespace hpo::agent {
+
+// proto/convert's, beside those of this library.
+using hpo::FromProto;
+using hpo::ToProto;
+
 namespace {
 
 constexpr absl::Duration kHeartbeatDeadline = absl::Seconds(5);
@@ -218,4 +223,4 @@ std::unique_ptr<CoordinatorClient> ConnectCoordinator(const std::string& server)
   return std::make_unique<GrpcCoordinatorClient>(server);
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent
