@@ -3,7 +3,7 @@
 import collections
 import re
 
-from . import class_sizes, include_graph, includes, namespaces, protocol_fields, tests_of_sources, tree
+from . import class_sizes, include_graph, includes, missing_includes, namespaces, protocol_fields, tests_of_sources, tree
 
 MAX_FOLDER_FILES = 30
 # Findings that the tree has had since before the check; a line goes when its finding does, none comes.
@@ -23,7 +23,7 @@ def wide_folders():
 
 
 def all_findings():
-    return [*include_graph.findings(), *includes.undeclared(), *includes.unused(),
+    return [*include_graph.findings(), *includes.undeclared(), *includes.unused(), *missing_includes.findings(),
             *tests_of_sources.tests_in_no_target(), *tests_of_sources.untested(), *class_sizes.findings(),
             *namespaces.findings(), *wide_folders(), *protocol_fields.unread()]
 
@@ -57,6 +57,7 @@ def figures():
             ("lines_in_cycles", include_graph.lines_in_cycles(), 0),
             ("includes_outside_declared_dependencies", len(includes.undeclared()), 0),
             ("unused_project_includes", len(includes.unused()), 0),
+            ("missing_project_includes", len(missing_includes.findings()), 0),
             ("files_in_the_widest_folder", max(files), MAX_FOLDER_FILES),
             ("folders_with_more_than_30_files", len(wide_folders()), 0),
             ("lines_of_the_largest_class", max(class_sizes.sizes().values()), class_sizes.MAX_CLASS_LINES),

@@ -1,3 +1,4 @@
+// Tested by tests/server/rpc/rpc_server_test.cc.
 #include "server/rpc/worker_service.h"
 
 #include <algorithm>

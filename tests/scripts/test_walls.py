@@ -52,6 +52,14 @@ class WallsTest(unittest.TestCase):
         self.assertEqual(self.values["folder_cycles"], 0)
         self.assertEqual(self.values["product_lines"], 14)
 
+    def test_a_name_of_a_header_that_is_not_included(self):
+        files = {"common/base/text.h": "#pragma once\nnamespace hpo {\nint Length(const char* text);\n}\n",
+                 "worker/agent/size.cc": "namespace hpo::agent {\nint Size() { return Length(nullptr); }\n}\n"}
+        self.assertIn("include: worker/agent/size.cc takes Length from common/base/text.h, which it does not include",
+                      self.findings(files))
+        files["worker/agent/size.cc"] = '#include "common/base/text.h"\n' + files["worker/agent/size.cc"]
+        self.assertNotIn("does not include", "".join(self.findings(files)))
+
     def test_another_library_s_namespace(self):
         header = "#pragma once\nnamespace hpo::cli {\nclass Table;\n}  // namespace hpo::cli\n"
         self.assertEqual(self.findings({"worker/agent/table.h": header}), [])
