@@ -117,7 +117,7 @@ class FaultyStudy {
   absl::Status RunTrial(int64_t index) {
     const std::string ask_id = absl::StrCat("ask-", index);
     HPO_RETURN_IF_ERROR(Try("ask", [&] { return Ask(ask_id); }));
-    HPO_RETURN_IF_ERROR(Try("report", [&] { return sampler::Report(); }));
+    HPO_RETURN_IF_ERROR(Try("report", [&] { return Report(); }));
     server_->clock().Advance(absl::Seconds(10));
     HPO_RETURN_IF_ERROR(Try("beat", [&] { return Beat(); }));
     // A tick may fail as any other call, and is repeated by time.
@@ -137,7 +137,7 @@ class FaultyStudy {
     return ledger_.Assigned(lease_, Facts(), Now());
   }
 
-  absl::Status sampler::Report() {
+  absl::Status Report() {
     AttemptReport report{.lease = lease_};
     for (int64_t step = 1; step <= kMeasurements; ++step) {
       report.measurements.push_back(Measurement{

@@ -76,7 +76,7 @@ class Simulation {
   absl::Status BeatAll();
   absl::Status BeatStale();
   absl::Status BeatOf(const Worker& worker, const std::vector<LeaseRef>& leases);
-  absl::Status sampler::Report();
+  absl::Status Report();
   absl::Status Finish();
   absl::Status FinishLate();
   absl::Status FinishWith(Worker& worker, const LeaseRef& lease);

@@ -6,6 +6,11 @@
 #include "proto/convert/outcome_proto.h"
 
 namespace hpo::server {
+
+// proto/convert's, beside those of this library.
+using hpo::FromProto;
+using hpo::ToProto;
+
 namespace {
 
 using testing::HasSubstr;

@@ -40,8 +40,8 @@ class ReportsTest : public SchedulerFixture {
     EXPECT_EQ(InMemory(), before);
   }
 
-  absl::Status sampler::Report(const LeaseRef& lease, std::vector<Measurement> measurements,
-                               bool of_result = false) {
+  absl::Status Report(const LeaseRef& lease, std::vector<Measurement> measurements,
+                      bool of_result = false) {
     return scheduler_->results()
         .ReportMeasurements(
             {.lease = lease, .measurements = std::move(measurements), .of_result = of_result})
@@ -74,13 +74,13 @@ TEST_F(ReportsTest, InAnyOrderTheyAreWhatIsStored) {
                       .ReleaseTrial("", held.front(), ReleaseReason::kPreempted, {}, "")
                       .ok());
       // A late part of what it had measured.
-      EXPECT_TRUE(sampler::Report(held.front(), {At(77, rng.Uniform())}, /*of_result=*/true).ok());
+      EXPECT_TRUE(Report(held.front(), {At(77, rng.Uniform())}, /*of_result=*/true).ok());
       held.erase(held.begin());
     } else {
       std::vector<Measurement> measured = {At(static_cast<int64_t>(rng.Below(200)), rng.Uniform()),
                                            At(static_cast<int64_t>(rng.Below(200)), rng.Uniform())};
       if (what == 3) measured.front().metrics.erase("score");
-      EXPECT_TRUE(sampler::Report(held[rng.Below(held.size())], std::move(measured)).ok());
+      EXPECT_TRUE(Report(held[rng.Below(held.size())], std::move(measured)).ok());
     }
   }
   ExpectAsStored();
@@ -91,7 +91,7 @@ TEST_F(ReportsTest, TheSamplerSeesEachTrialAsItIs) {
   const std::string session = Register(MakeWorker("a"));
   const LeaseRef first = MustAcquire(session).lease;
   for (int64_t step = 0; step < 50; ++step) {
-    ASSERT_TRUE(sampler::Report(first, {At(step, 0.25)}).ok());
+    ASSERT_TRUE(Report(first, {At(step, 0.25)}).ok());
     if (step % 20 != 3) continue;
     const sampler::History before = InMemory();
     MustAcquire(session);
@@ -106,13 +106,13 @@ TEST_F(ReportsTest, TheLimitCountsWhatIsStoredAcrossARestart) {
   for (int64_t first = 0; first < kMeasurementLimit.most; first += kEach) {
     std::vector<Measurement> many;
     for (int64_t step = first; step < first + kEach; ++step) many.push_back(At(step, 0.5));
-    ASSERT_TRUE(sampler::Report(lease, {At(0, 0.5)}).ok()) << "one that is there, again";
-    ASSERT_TRUE(sampler::Report(lease, many).ok());
+    ASSERT_TRUE(Report(lease, {At(0, 0.5)}).ok()) << "one that is there, again";
+    ASSERT_TRUE(Report(lease, many).ok());
   }
-  const absl::Status beyond = sampler::Report(lease, {At(kMeasurementLimit.most, 0.5)});
+  const absl::Status beyond = Report(lease, {At(kMeasurementLimit.most, 0.5)});
   EXPECT_TRUE(absl::IsInvalidArgument(beyond)) << beyond;
   Restart();
-  EXPECT_EQ(sampler::Report(lease, {At(kMeasurementLimit.most, 0.5)}), beyond);
+  EXPECT_EQ(Report(lease, {At(kMeasurementLimit.most, 0.5)}), beyond);
 }
 
 }  // namespace
