@@ -16,6 +16,13 @@ set(hpo_not_ours
   "^lib(torch|c10|cu[a-z]|nv)")
 
 set(hpo_installed_programs hpo hpo-server hpo-worker hpo-command-trainer hpo-sampler)
+# All of them in bin/, for a build that runs where it was built. By this name and not by their own: where
+# hpo_one_program is built, whose file is called hpo too, ninja takes `hpo` for that file.
+add_custom_target(programs)
+add_dependencies(programs ${hpo_installed_programs})
+if(TARGET hpo-trainer)
+  add_dependencies(programs hpo-trainer)
+endif()
 if(HPO_STATIC_DEPENDENCIES)
   # Most of what they hold is the same: one file is all of them (cli/program/one_program.cc).
   add_executable(hpo_one_program cli/program/one_program.cc cli/program/main.cc sampler/proposer/main.cc server/main.cc

@@ -11,6 +11,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/interop/optuna/optuna_database.h"
+#include "common/interop/optuna/optuna_distribution.h"
 
 namespace hpo {
 namespace {

@@ -1,5 +1,6 @@
 #include "worker/trainer/models/encoder_layer.h"
 
+#include "common/models/model_modules.h"
 #include "worker/trainer/models/layers/attention.h"
 
 namespace hpo {

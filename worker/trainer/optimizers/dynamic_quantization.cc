@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "memory/trace/optimizer_states.h"
 
 namespace hpo {
 namespace {
