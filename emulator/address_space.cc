@@ -9,7 +9,7 @@
 
 #include "emulator/report.h"
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 size_t RoundUpToPage(size_t bytes) {
   return (bytes + AddressSpace::kPage - 1) / AddressSpace::kPage * AddressSpace::kPage;
 }
@@ -83,4 +83,4 @@ char* AddressSpace::StartOf(const void* address) const {
   return Offset(address) < start + bytes ? base_ + start : nullptr;
 }
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

@@ -7,7 +7,7 @@
 
 #include "emulator/settings.h"
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 
 // Hands out addresses in pages of 2 MiB, for every card together. Not safe for threads.
 class AddressSpace {
@@ -50,4 +50,4 @@ class AddressSpace {
 
 size_t RoundUpToPage(size_t bytes);
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 namespace {
 
 // Capability, multiprocessors, L2 and CUDA's total: outputs of the CUDA sample deviceQuery and of
@@ -76,4 +76,4 @@ int KernelCapability(const Card& card) {
   return newest;
 }
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 
 // One row of the table in cards.cc, where the sources are.
 struct Card {
@@ -43,4 +43,4 @@ std::span<const int> TorchCapabilities();
 // The newest of TorchCapabilities that the card runs, 0 where it runs none.
 int KernelCapability(const Card& card);
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

@@ -6,7 +6,7 @@
 
 #include "emulator/machine.h"
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 
 // The device of the calling thread.
 int CurrentDevice();
@@ -23,12 +23,12 @@ cudaError_t EnterCall(const char* call);
 // An architecture by the number that kernels carry, of the calling thread's device.
 int KernelArchitecture();
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator
 
 // Begins a call that can fail: it is counted, and faults may be put on it by this name
 // (make_libraries.py finds them so).
 #define HPO_CUDA_CALL(name)                                                              \
-  if (const cudaError_t fault = hpo::emulated::EnterCall(#name); fault != cudaSuccess) { \
+  if (const cudaError_t fault = hpo::emulator::EnterCall(#name); fault != cudaSuccess) { \
     return fault;                                                                        \
   }                                                                                      \
   static_assert(true)

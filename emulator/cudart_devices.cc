@@ -8,10 +8,10 @@
 
 namespace {
 
-using hpo::emulated::Card;
-using hpo::emulated::CurrentDevice;
-using hpo::emulated::Done;
-using hpo::emulated::Machine;
+using hpo::emulator::Card;
+using hpo::emulator::CurrentDevice;
+using hpo::emulator::Done;
+using hpo::emulator::Machine;
 
 constexpr int kCudaVersion = 13000;
 constexpr int kMaxThreadsPerBlock = 1024;
@@ -94,11 +94,11 @@ bool FindAttribute(const cudaDeviceProp& card, cudaDeviceAttr attribute, int& va
 
 }  // namespace
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 
 int KernelArchitecture() { return KernelCapability(Machine::Get().card(CurrentDevice())); }
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator
 
 extern "C" {
 
@@ -116,7 +116,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
   if (!IsDevice(device)) return Done(cudaErrorInvalidDevice);
   HPO_CUDA_CALL(cudaSetDevice);
-  hpo::emulated::SetCurrentDevice(device);
+  hpo::emulator::SetCurrentDevice(device);
   return Machine::Get().UseDevice(device) ? cudaSuccess : Done(cudaErrorMemoryAllocation);
 }
 
@@ -137,8 +137,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   const Card& card = machine.card(device);
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "%s",
-                hpo::emulated::ShownName(card).c_str());
-  const auto uuid = hpo::emulated::CardUuid(machine.settings(), machine.CardOf(device));
+                hpo::emulator::ShownName(card).c_str());
+  const auto uuid = hpo::emulator::CardUuid(machine.settings(), machine.CardOf(device));
   std::memcpy(properties->uuid.bytes, uuid.data(), uuid.size());
   properties->totalGlobalMem = machine.TotalBytes(device);
   properties->major = card.capability / 10;

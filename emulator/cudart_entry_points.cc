@@ -43,7 +43,7 @@ extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void
                                                         unsigned int, unsigned long long,
                                                         cudaDriverEntryPointQueryResult* status) {
   HPO_CUDA_CALL(cudaGetDriverEntryPointByVersion);
-  *function = hpo::emulated::FindDriverCall(symbol);
+  *function = hpo::emulator::FindDriverCall(symbol);
   if (*function == nullptr) *function = MissingCall(symbol);
   if (status != nullptr) *status = cudaDriverEntryPointSuccess;
   return cudaSuccess;

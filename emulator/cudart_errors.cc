@@ -1,7 +1,7 @@
 // libcudart: errors, and what a thread remembers.
 #include "emulator/cudart.h"
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 namespace {
 
 thread_local int t_device = 0;
@@ -35,13 +35,13 @@ cudaError_t EnterCall(const char* call) {
   return Done(static_cast<cudaError_t>(machine.CountCall(call)));
 }
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator
 
 extern "C" {
 
-cudaError_t cudaGetLastError() { return hpo::emulated::LastError(/*take=*/true); }
+cudaError_t cudaGetLastError() { return hpo::emulator::LastError(/*take=*/true); }
 
-cudaError_t cudaPeekAtLastError() { return hpo::emulated::LastError(/*take=*/false); }
+cudaError_t cudaPeekAtLastError() { return hpo::emulator::LastError(/*take=*/false); }
 
 // The words are this project's own. Programs tell errors apart by their codes.
 const char* cudaGetErrorString(cudaError_t code) {

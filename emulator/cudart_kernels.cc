@@ -10,10 +10,10 @@
 
 namespace {
 
-using hpo::emulated::Card;
-using hpo::emulated::CurrentDevice;
-using hpo::emulated::Done;
-using hpo::emulated::Machine;
+using hpo::emulator::Card;
+using hpo::emulator::CurrentDevice;
+using hpo::emulator::Done;
+using hpo::emulator::Machine;
 
 struct LaunchShape {
   dim3 grid;
@@ -135,7 +135,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   attributes->maxThreadsPerBlock = 1024;
   attributes->numRegs = 32;
   // CUB looks its kernels up by this: it must be one of the build's.
-  attributes->ptxVersion = attributes->binaryVersion = hpo::emulated::KernelArchitecture();
+  attributes->ptxVersion = attributes->binaryVersion = hpo::emulator::KernelArchitecture();
   attributes->maxDynamicSharedSizeBytes = 48 << 10;
   return cudaSuccess;
 }

@@ -12,10 +12,10 @@
 
 namespace {
 
-using hpo::emulated::AddressSpace;
-using hpo::emulated::CurrentDevice;
-using hpo::emulated::Done;
-using hpo::emulated::Machine;
+using hpo::emulator::AddressSpace;
+using hpo::emulator::CurrentDevice;
+using hpo::emulator::Done;
+using hpo::emulator::Machine;
 
 constexpr size_t kHostPage = 4096;
 

@@ -3,7 +3,7 @@
 
 namespace {
 
-using hpo::emulated::Done;
+using hpo::emulator::Done;
 
 // A handle is an address that nobody else has; it is the caller's until it is destroyed.
 template <typename Handle>

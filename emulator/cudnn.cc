@@ -6,7 +6,7 @@
 
 namespace {
 
-using hpo::emulated::Machine;
+using hpo::emulator::Machine;
 
 constexpr size_t kBuiltWith = 91900;         // what torch 2.11 brings
 constexpr size_t kWithoutAttention = 91002;  // torch prefers cuDNN's attention from 9.15

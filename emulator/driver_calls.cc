@@ -11,8 +11,8 @@
 
 namespace {
 
-using hpo::emulated::AddressSpace;
-using hpo::emulated::Machine;
+using hpo::emulator::AddressSpace;
+using hpo::emulator::Machine;
 
 // The driver's codes are the runtime's for all errors that are emulated. What works with memory
 // fails after a sticky error; what asks about contexts does not.
@@ -132,7 +132,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 
 }  // extern "C"
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 
 void* FindDriverCall(std::string_view name) {
   const std::pair<std::string_view, void*> calls[] = {
@@ -156,4 +156,4 @@ void* FindDriverCall(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 
 // Null for a call that is not emulated.
 void* FindDriverCall(std::string_view name);
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

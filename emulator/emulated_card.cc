@@ -7,8 +7,8 @@
 
 namespace {
 
-using hpo::emulated::Machine;
-using hpo::emulated::Settings;
+using hpo::emulator::Machine;
+using hpo::emulator::Settings;
 
 std::string Describe(const Settings& settings) {
   std::string text;
@@ -27,12 +27,12 @@ std::string Describe(const Settings& settings) {
 // Says when it holds the bytes.
 int Hold(const std::string& size) {
   size_t bytes = 0;
-  if (!hpo::emulated::ParseBytes(size, bytes)) {
-    hpo::emulated::EndWith("--hold: expected a size with its unit, as 4GiB, got '" + size + "'");
+  if (!hpo::emulator::ParseBytes(size, bytes)) {
+    hpo::emulator::EndWith("--hold: expected a size with its unit, as 4GiB, got '" + size + "'");
   }
   Machine& machine = Machine::Get();
   if (machine.num_devices() == 0 || machine.Allocate(0, bytes) == nullptr) {
-    hpo::emulated::EndWith("--hold " + size + ": there is not as much free");
+    hpo::emulator::EndWith("--hold " + size + ": there is not as much free");
   }
   std::printf("holding %zu bytes\n", bytes);
   std::fflush(stdout);
@@ -44,7 +44,7 @@ int Hold(const std::string& size) {
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::string(argv[1]) == "--hold") return Hold(argv[2]);
-  if (argc != 1) hpo::emulated::EndWith("usage: emulated_card [--hold SIZE]");
+  if (argc != 1) hpo::emulator::EndWith("usage: emulated_card [--hold SIZE]");
   std::printf("%s\n", Describe(Machine::Get().settings()).c_str());
   return 0;
 }

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 namespace {
 
 std::mutex g_mutex;
@@ -186,7 +186,7 @@ std::string FormatUuid(const Uuid& uuid) {
   return text;
 }
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator
 
 void hpoEmulatedMissing(const char* call) {
   std::fprintf(stderr, "emulated card: %s is not emulated\n", call);
@@ -194,8 +194,8 @@ void hpoEmulatedMissing(const char* call) {
 }
 
 int hpoEmulatedSilent(const char* call) {
-  hpo::emulated::Machine& machine = hpo::emulated::Machine::Get();
-  if (machine.sticky() != 0) return hpo::emulated::kLibraryExecutionFailed;
+  hpo::emulator::Machine& machine = hpo::emulator::Machine::Get();
+  if (machine.sticky() != 0) return hpo::emulator::kLibraryExecutionFailed;
   if (machine.log().is_on()) machine.log().Write(call);
   return machine.CountCall(call);
 }

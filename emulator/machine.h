@@ -14,7 +14,7 @@
 #include "emulator/settings.h"
 #include "emulator/shared_state.h"
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 
 // Where a call of a library that is not CUDA's own runtime fails after a sticky fault.
 constexpr int kLibraryExecutionFailed = 13;  // CUBLAS_STATUS_EXECUTION_FAILED
@@ -95,7 +95,7 @@ using Uuid = std::array<unsigned char, 16>;
 Uuid CardUuid(const Settings& settings, int card);
 std::string FormatUuid(const Uuid& uuid);
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator
 
 extern "C" {
 // Ends the program, naming the call: what the generated stand-ins of calls do that are not

@@ -10,7 +10,7 @@
 
 namespace {
 
-using hpo::emulated::Machine;
+using hpo::emulator::Machine;
 
 constexpr std::string_view kQuery = "--query-gpu=";
 
@@ -26,8 +26,8 @@ std::optional<std::string> Field(std::string_view name, int card) {
   const size_t used = std::min(usable, others + machine.state().Used(card));
   if (name == "index") return std::to_string(card);
   if (name == "name") return ShownName(*settings.cards[index]);
-  if (name == "uuid") return hpo::emulated::FormatUuid(CardUuid(settings, card));
-  if (name == "driver_version") return hpo::emulated::kDriverVersion;
+  if (name == "uuid") return hpo::emulator::FormatUuid(CardUuid(settings, card));
+  if (name == "driver_version") return hpo::emulator::kDriverVersion;
   if (name == "memory.total") return MiB(usable + driver);
   if (name == "memory.reserved") return MiB(driver);
   if (name == "memory.used") return MiB(used);
@@ -43,7 +43,7 @@ std::string Row(std::string_view names, int card) {
     names.remove_prefix(std::min(names.size(), name.size() + 1));
     const std::optional<std::string> value = Field(name, card);
     if (!value.has_value()) {
-      hpo::emulated::EndWith("nvidia-smi: no field '" + std::string(name) + "'");
+      hpo::emulator::EndWith("nvidia-smi: no field '" + std::string(name) + "'");
     }
     row += (row.empty() ? "" : ", ") + *value;
   }
@@ -55,10 +55,10 @@ std::string Row(std::string_view names, int card) {
 int main(int argc, char** argv) {
   const std::string_view query = argc == 3 ? argv[1] : "";
   if (!query.starts_with(kQuery) || std::string_view(argv[2]) != "--format=csv,noheader,nounits") {
-    hpo::emulated::EndWith("nvidia-smi: expected --query-gpu=FIELDS --format=csv,noheader,nounits");
+    hpo::emulator::EndWith("nvidia-smi: expected --query-gpu=FIELDS --format=csv,noheader,nounits");
   }
   const int num_cards = static_cast<int>(Machine::Get().settings().cards.size());
-  if (num_cards == 0) hpo::emulated::EndWith("nvidia-smi: the machine has no card");
+  if (num_cards == 0) hpo::emulator::EndWith("nvidia-smi: the machine has no card");
   for (int card = 0; card < num_cards; ++card) {
     std::printf("%s\n", Row(query.substr(kQuery.size()), card).c_str());
   }

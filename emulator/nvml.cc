@@ -13,9 +13,9 @@
 
 namespace {
 
-using hpo::emulated::Card;
-using hpo::emulated::Machine;
-using hpo::emulated::Settings;
+using hpo::emulator::Card;
+using hpo::emulator::Machine;
+using hpo::emulator::Settings;
 
 constexpr int kUninitialized = 1;
 constexpr int kInvalidArgument = 2;
@@ -152,7 +152,7 @@ const char* nvmlErrorString(int code) {
 
 int nvmlSystemGetDriverVersion(char* text, unsigned int length) {
   HPO_NVML_CALL(nvmlSystemGetDriverVersion);
-  std::snprintf(text, length, "%s", hpo::emulated::kDriverVersion);
+  std::snprintf(text, length, "%s", hpo::emulator::kDriverVersion);
   return 0;
 }
 
@@ -173,7 +173,7 @@ int nvmlDeviceGetName(void* device, char* text, unsigned int length) {
 int nvmlDeviceGetUUID(void* device, char* text, unsigned int length) {
   HPO_NVML_CALL(nvmlDeviceGetUUID);
   const auto uuid = CardUuid(Machine::Get().settings(), CardOf(device));
-  std::snprintf(text, length, "%s", hpo::emulated::FormatUuid(uuid).c_str());
+  std::snprintf(text, length, "%s", hpo::emulator::FormatUuid(uuid).c_str());
   return 0;
 }
 #endif

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 
 void EndWith(const std::string& complaint) {
   std::fprintf(stderr, "emulated card: %s\n", complaint.c_str());
@@ -28,4 +28,4 @@ void CallLog::Write(const std::string& line) {
   if (file_ != nullptr) std::fprintf(file_, "%d %s\n", static_cast<int>(getpid()), line.c_str());
 }
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

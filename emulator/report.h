@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 
 // Says in one line what is wrong with the settings, and ends the program with status 2.
 [[noreturn]] void EndWith(const std::string& complaint);
@@ -24,4 +24,4 @@ class CallLog {
   std::FILE* file_ = nullptr;
 };
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 namespace {
 
 constexpr int kMaxCards = 8;
@@ -173,4 +173,4 @@ bool IsKnownCall(const std::string& call) {
   return std::find(std::begin(kKnownCalls), std::end(kKnownCalls), call) != std::end(kKnownCalls);
 }
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

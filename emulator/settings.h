@@ -18,7 +18,7 @@
 
 #include "emulator/cards.h"
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 
 enum class AddressOrder {
   kRising,    // none a second time before the end is reached
@@ -65,4 +65,4 @@ bool ParseBytes(const std::string& text, size_t& bytes);
 // Whether a fault can be put on `call`: it is emulated, and can fail.
 bool IsKnownCall(const std::string& call);
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

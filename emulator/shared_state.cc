@@ -10,7 +10,7 @@
 
 #include "emulator/report.h"
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 namespace {
 
 constexpr size_t kNumRows = 256;
@@ -135,4 +135,4 @@ std::vector<Holding> SharedState::Holdings(int card) {
   return found;
 }
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

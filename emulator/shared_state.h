@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 
 // What one process holds on one card.
 struct Holding {
@@ -52,4 +52,4 @@ class SharedState {
   std::vector<size_t> own_;  // indices of this process's rows
 };
 
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

@@ -11,7 +11,7 @@
 #include "server/storage/store.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 absl::Status CreateFolderOf(const std::string& path) {
@@ -116,4 +116,4 @@ void Coordinator::Drain(absl::Duration grace) {
   if (mlflow_ != nullptr) mlflow_->Finish(grace);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

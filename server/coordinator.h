@@ -20,7 +20,7 @@
 #include "server/rpc/rpc_server.h"
 #include "server/scheduler/trial_scheduler.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct CoordinatorOptions {
   std::string database;  // path; missing folders are created
@@ -81,4 +81,4 @@ class Coordinator {
   HealthLog health_log_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr absl::Duration kSayAgain = absl::Minutes(1);
@@ -29,4 +29,4 @@ std::optional<std::string> HealthLog::Look(const std::string& trouble, absl::Dur
   return absl::StrCat("cannot use the database", how_long, ", and tries again: ", trouble);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Not thread-safe.
 class HealthLog {
@@ -21,4 +21,4 @@ class HealthLog {
   absl::Duration said_at_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -32,7 +32,7 @@
 #include "server/termination_signal.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
@@ -242,26 +242,26 @@ absl::Status EndWith(int64_t pid) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server
 
 int main(int argc, char** argv) {
   hpo::OpenStandardStreams();
-  hpo::KeepToFewHeaps();
-  hpo::ServerOptions options;
-  if (const auto over = hpo::ReadServerOptions(argc, argv, std::cout, std::cerr, options)) {
+  hpo::server::KeepToFewHeaps();
+  hpo::server::ServerOptions options;
+  if (const auto over = hpo::server::ReadServerOptions(argc, argv, std::cout, std::cerr, options)) {
     return *over;
   }
   if (const absl::Status log = hpo::InitLog(options.log_level, options.log_json); !log.ok()) {
-    return hpo::Fail(log);
+    return hpo::server::Fail(log);
   }
   if (options.end_with) {
-    if (const absl::Status parent = hpo::EndWith(*options.end_with); !parent.ok()) {
-      return hpo::Fail(parent);
+    if (const absl::Status parent = hpo::server::EndWith(*options.end_with); !parent.ok()) {
+      return hpo::server::Fail(parent);
     }
   }
   // The database, its copies and a unix socket are for this user alone.
   umask(S_IRWXG | S_IRWXO);
-  const hpo::TerminationSignal signals;
-  const absl::StatusOr<int> status = hpo::Run(options, signals);
-  return status.ok() ? *status : hpo::Fail(status.status());
+  const hpo::server::TerminationSignal signals;
+  const absl::StatusOr<int> status = hpo::server::Run(options, signals);
+  return status.ok() ? *status : hpo::server::Fail(status.status());
 }

@@ -7,7 +7,7 @@
 #include "common/base/steady_wait.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr absl::Duration kRequestTimeout = absl::Seconds(10);
@@ -137,4 +137,4 @@ void MlflowLogger::TakeFailure(const TrialId& trial, const absl::Status& status)
   pause_ = std::min(2 * pause_, options_.longest_retry);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

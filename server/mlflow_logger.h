@@ -22,7 +22,7 @@
 #include "common/base/ids.h"
 #include "common/interop/mlflow/mlflow_export.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct MlflowLoggerOptions {
   absl::Duration first_retry = absl::Seconds(1);
@@ -85,4 +85,4 @@ class MlflowLogger {
   std::thread thread_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

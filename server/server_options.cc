@@ -12,7 +12,7 @@
 #include "common/interop/mlflow/mlflow_client.h"
 #include "common/study_file/study_overrides.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr char kExamples[] = R"(
@@ -208,4 +208,4 @@ std::optional<int> ReadServerOptions(int argc, const char* const* argv, std::ost
   return std::nullopt;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

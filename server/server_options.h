@@ -10,7 +10,7 @@
 #include "common/study_file/study_overrides.h"
 #include "server/rpc/listen_address.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct ServerOptions {
   std::vector<std::string> studies;  // names or paths
@@ -37,4 +37,4 @@ struct ServerOptions {
 std::optional<int> ReadServerOptions(int argc, const char* const* argv, std::ostream& out,
                                      std::ostream& err, ServerOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::server

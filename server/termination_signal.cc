@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 sigset_t BothSignals() {
@@ -42,4 +42,4 @@ void TerminationSignal::ExitOnNext() const {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

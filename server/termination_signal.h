@@ -5,7 +5,7 @@
 
 #include "absl/time/time.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Blocks both signals in the calling thread and all it starts later: create it first in main.
 // Also ignores SIGPIPE, so that a reader of the banner may go.
@@ -21,4 +21,4 @@ class TerminationSignal {
   void ExitOnNext() const;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

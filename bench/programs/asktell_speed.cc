@@ -22,7 +22,7 @@ double ValueOf(const ParamMap& params) {
          (std::get<std::string>(params.at("kind")) == "b" ? 0.3 : 0.0);
 }
 
-absl::Status AskAndTell(CoordinatorClient& client, const std::string& session) {
+absl::Status AskAndTell(agent::CoordinatorClient& client, const std::string& session) {
   const auto asked =
       client.AcquireTrial(session, RandomId(), absl::Seconds(5), Bytes(), [] { return false; });
   if (!asked.ok()) return asked.status();
@@ -34,7 +34,7 @@ absl::Status AskAndTell(CoordinatorClient& client, const std::string& session) {
   return client.FinishTrial(session, RandomId(), request).status();
 }
 
-absl::StatusOr<double> SecondsOf(CoordinatorClient& client, const std::string& session,
+absl::StatusOr<double> SecondsOf(agent::CoordinatorClient& client, const std::string& session,
                                  int trials) {
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < trials; ++i) {
@@ -45,13 +45,13 @@ absl::StatusOr<double> SecondsOf(CoordinatorClient& client, const std::string& s
 }
 
 absl::Status Run(const std::string& address, const std::string& study) {
-  const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(address);
+  const std::unique_ptr<agent::CoordinatorClient> client = agent::ConnectCoordinator(address);
   WorkerFacts facts{.worker = "asktell_speed", .instance_key = RandomId(), .trainer = "none"};
   facts.plans = false;
   facts.device.kind = "cpu";
   facts.serves = {study};
   absl::StatusOr<Registration> registered = client->RegisterWorker(facts, "");
-  for (int tries = 0; !registered.ok() && IsServerAway(registered.status()) && tries < 100;
+  for (int tries = 0; !registered.ok() && agent::IsServerAway(registered.status()) && tries < 100;
        ++tries) {
     registered = client->RegisterWorker(facts, "");
   }

@@ -70,9 +70,11 @@ class Draw {
   Rng rng_;
 };
 
-bool IsDecoderTrial(const SyntheticTrial& trial) { return IsDecoder(*ModelFamilyOf(trial.family)); }
+bool IsDecoderTrial(const trainer::SyntheticTrial& trial) {
+  return IsDecoder(*ModelFamilyOf(trial.family));
+}
 
-void DrawFamilyAndTask(Draw& draw, SyntheticTrial& trial) {
+void DrawFamilyAndTask(Draw& draw, trainer::SyntheticTrial& trial) {
   trial.family = draw.OneOf<const char*>({"bert", "roberta", "xlm-roberta", "electra", "distilbert",
                                           "deberta-v2", "gpt2", "llama", "qwen2"});
   if (IsDecoderTrial(trial)) {
@@ -85,7 +87,7 @@ void DrawFamilyAndTask(Draw& draw, SyntheticTrial& trial) {
 }
 
 // A family's own sizes; `trial` has the common ones.
-void DrawShape(Draw& draw, SyntheticTrial& trial) {
+void DrawShape(Draw& draw, trainer::SyntheticTrial& trial) {
   if (trial.family == "electra") {
     trial.more_config["embedding_size"] =
         draw.Chance(0.5) ? trial.hidden : 4 * draw.LogBetween(1, 20);
@@ -110,7 +112,7 @@ void DrawShape(Draw& draw, SyntheticTrial& trial) {
 }
 
 // Of those that a part of the model may be trained by: adapters, or what is not frozen.
-void DrawTrainedParts(Draw& draw, SyntheticTrial& trial) {
+void DrawTrainedParts(Draw& draw, trainer::SyntheticTrial& trial) {
   if (draw.Chance(0.25)) {
     trial.params["lora.rank"] = draw.LogBetween(1, 16);
     trial.params["lora.dropout"] = draw.Dropout();
@@ -125,7 +127,7 @@ void DrawTrainedParts(Draw& draw, SyntheticTrial& trial) {
 }
 
 // Not bfloat16: oneDNN's scratch for it on a CPU is bounded, not counted.
-void DrawTechniques(Draw& draw, SyntheticTrial& trial) {
+void DrawTechniques(Draw& draw, trainer::SyntheticTrial& trial) {
   DrawTrainedParts(draw, trial);
   if (draw.Chance(0.2)) trial.params["train.precision"] = std::string("fp16");
   trial.params["train.optimizer"] =
@@ -147,9 +149,9 @@ void DrawTechniques(Draw& draw, SyntheticTrial& trial) {
   }
 }
 
-SyntheticTrial RandomTrial(uint64_t seed, uint64_t stream) {
+trainer::SyntheticTrial RandomTrial(uint64_t seed, uint64_t stream) {
   Draw draw(seed, stream);
-  SyntheticTrial trial;
+  trainer::SyntheticTrial trial;
   DrawFamilyAndTask(draw, trial);
   trial.heads = draw.Between(1, 8);
   trial.hidden = trial.heads * 4 * draw.LogBetween(1, 10);
@@ -189,7 +191,7 @@ SyntheticTrial RandomTrial(uint64_t seed, uint64_t stream) {
 
 class Bench {
  public:
-  explicit Bench(Arguments arguments, TrialDevice device)
+  explicit Bench(Arguments arguments, trainer::TrialDevice device)
       : arguments_(std::move(arguments)), device_(std::move(device)) {}
 
   absl::StatusOr<nlohmann::json> Run() {
@@ -221,36 +223,37 @@ class Bench {
 
   OutcomeMessage RunJob(const TrainerJob& job) {
     NoEvents events;
-    return RunTrial(job, device_, events, events);
+    return trainer::RunTrial(job, device_, events, events);
   }
 
-  absl::StatusOr<MemoryEstimate> Predict(const TrainerJob& job, JobDescription& description) {
-    auto described = DescribeJob(job, arguments_.threads);
+  absl::StatusOr<memory::MemoryEstimate> Predict(const TrainerJob& job,
+                                                 trainer::JobDescription& description) {
+    auto described = trainer::DescribeJob(job, arguments_.threads);
     if (!described.ok()) return described.status();
     description = *std::move(described);
-    return ReplayMemory(description.input, description.plan, description.passes);
+    return memory::ReplayMemory(description.input, description.plan, description.passes);
   }
 
-  absl::Status Compare(const SyntheticTrial& trial) {
-    const SyntheticFolder folder(trial, arguments_.folder);
+  absl::Status Compare(const trainer::SyntheticTrial& trial) {
+    const trainer::SyntheticFolder folder(trial, arguments_.folder);
     const TrainerJob job = folder.Job();
-    JobDescription description;
+    trainer::JobDescription description;
     const auto predicted = Predict(job, description);
     if (!predicted.ok()) return predicted.status();
-    const auto bound = EstimateMemory(description.input, description.plan);
+    const auto bound = memory::EstimateMemory(description.input, description.plan);
     if (!bound.ok()) return bound.status();
     const OutcomeMessage outcome = RunJob(job);
     if (!outcome.outcome.has_value() || !std::holds_alternative<Completed>(*outcome.outcome)) {
       return absl::InternalError(absl::StrCat("expected a completed trial, got ",
                                               OutcomeToJson(*outcome.outcome).dump(), " for ",
-                                              Describe(trial)));
+                                              trainer::Describe(trial)));
     }
     const Bytes counted = outcome.memory.live_peak - outcome.memory.baseline;
     Note(trial, predicted->live_peak, bound->live_peak, counted);
     return absl::OkStatus();
   }
 
-  void Note(const SyntheticTrial& trial, Bytes predicted, Bytes bound, Bytes counted) {
+  void Note(const trainer::SyntheticTrial& trial, Bytes predicted, Bytes bound, Bytes counted) {
     const auto error = [counted](Bytes said) {
       return static_cast<double>((said - counted).count) / static_cast<double>(counted.count);
     };
@@ -265,7 +268,7 @@ class Bench {
       std::printf("predicted %lld, counted %lld, estimate %+.2f %%: %s\n",
                   static_cast<long long>(predicted.count), static_cast<long long>(counted.count),
                   100.0 * error(bound),
-                  absl::StrCat(Describe(trial), " ", trial.more_config.dump(), " ",
+                  absl::StrCat(trainer::Describe(trial), " ", trial.more_config.dump(), " ",
                                FormatParams(trial.params))
                       .c_str());
     }
@@ -282,15 +285,15 @@ class Bench {
     return limits;
   }
 
-  static Bytes CountedUnit() { return Bytes{KernelTraits::Cpu().granularity}; }
+  static Bytes CountedUnit() { return Bytes{memory::KernelTraits::Cpu().granularity}; }
 
   // Under policy strict, which runs the batch as it is or not at all.
-  absl::Status Climb(SyntheticTrial trial) {
+  absl::Status Climb(trainer::SyntheticTrial trial) {
     trial.micro_batch = trial.batch_size;
-    const SyntheticFolder folder(trial, arguments_.folder);
+    const trainer::SyntheticFolder folder(trial, arguments_.folder);
     TrainerJob job = folder.Job();
     job.policy = MemoryPolicy::kStrict;
-    JobDescription description;
+    trainer::JobDescription description;
     const auto predicted = Predict(job, description);
     if (!predicted.ok()) return predicted.status();
     const Bytes need = predicted->needed_limit + device_.baseline;
@@ -311,14 +314,14 @@ class Bench {
       if (!right) {
         std::printf("limit %lld of a predicted need of %lld: %s: %s\n",
                     static_cast<long long>(limit.count), static_cast<long long>(need.count),
-                    ran ? "ran" : "out of memory", Describe(trial).c_str());
+                    ran ? "ran" : "out of memory", trainer::Describe(trial).c_str());
       }
     }
     return absl::OkStatus();
   }
 
   Arguments arguments_;
-  TrialDevice device_;
+  trainer::TrialDevice device_;
   int num_compared_ = 0;
   int num_exact_ = 0;
   int num_exact_bytes_ = 0;
@@ -333,7 +336,7 @@ int RunProgram(const Arguments& arguments) {
   at::set_num_threads(arguments.threads);
   at::set_num_interop_threads(1);
   absl::Status status = InitLog("off", /*json=*/false);
-  absl::StatusOr<TrialDevice> device = OpenTrialDevice("cpu");
+  absl::StatusOr<trainer::TrialDevice> device = trainer::OpenTrialDevice("cpu");
   if (status.ok()) status = device.status();
   if (status.ok()) {
     const auto result = Bench(arguments, *std::move(device)).Run();

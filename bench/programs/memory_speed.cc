@@ -20,8 +20,8 @@ namespace hpo {
 namespace {
 
 // bert-large on a card of 24 GiB, 16 rows of 512 tokens in 4 parts.
-EstimateInput BertLarge(const std::string& device) {
-  EstimateInput input;
+memory::EstimateInput BertLarge(const std::string& device) {
+  memory::EstimateInput input;
   input.model = KnownModelShape("bert-large-uncased").value();
   input.config.batch_size = 48;
   input.config.grad_accum = 4;
@@ -49,24 +49,24 @@ double MedianMicroseconds(int repetitions, absl::FunctionRef<void()> work) {
   return times[static_cast<size_t>(repetitions) / 2];
 }
 
-double ReplayMicroseconds(const EstimateInput& input, const MemoryPlan& plan) {
-  TrialPasses passes = LargestPasses(input, plan);
-  std::vector<std::vector<BatchShape>>& steps = passes.stretches.front().steps;
+double ReplayMicroseconds(const memory::EstimateInput& input, const MemoryPlan& plan) {
+  memory::TrialPasses passes = memory::LargestPasses(input, plan);
+  std::vector<std::vector<memory::BatchShape>>& steps = passes.stretches.front().steps;
   steps.push_back(steps.front());
   passes.stretches.front().evaluation.clear();
-  const AllocationTrace trace =
-      TraceTrial(ClassifierShapeOf(input, plan), passes, TraitsOf(input.device));
-  return MedianMicroseconds(51, [&] { HPO_CHECK(Replay(trace, {}).completed); });
+  const memory::AllocationTrace trace = memory::TraceTrial(memory::ClassifierShapeOf(input, plan),
+                                                           passes, memory::TraitsOf(input.device));
+  return MedianMicroseconds(51, [&] { HPO_CHECK(memory::Replay(trace, {}).completed); });
 }
 
 // A configuration that the decider has met before, as the sampler asks for it again and again.
-double DecisionMicroseconds(const EstimateInput& input) {
+double DecisionMicroseconds(const memory::EstimateInput& input) {
   StudySpec study;
   study.trainer.defaults["model.name"] = std::string("bert-large-uncased");
   WorkerFacts worker;
   worker.device = input.device;
   worker.models = {{.name = "bert-large-uncased", .shape = input.model}};
-  const BatchFeasibility feasibility = FitDecider(study, worker).At(GiB(24));
+  const memory::BatchFeasibility feasibility = memory::FitDecider(study, worker).At(GiB(24));
   const std::vector<ParamMap> candidates(24, ParamMap{{"train.batch_size", input.config.batch_size},
                                                       {"train.grad_accum", input.config.grad_accum},
                                                       {"tok.max_length", input.config.max_length}});
@@ -74,18 +74,19 @@ double DecisionMicroseconds(const EstimateInput& input) {
 }
 
 int Main() {
-  const EstimateInput card = BertLarge("cuda");
+  const memory::EstimateInput card = BertLarge("cuda");
   const MemoryPlan plan{.effective_batch = 64, .micro_batch = 16};
   const double estimate =
-      MedianMicroseconds(1001, [&] { HPO_CHECK(EstimateMemory(card, plan).ok()); });
+      MedianMicroseconds(1001, [&] { HPO_CHECK(memory::EstimateMemory(card, plan).ok()); });
   const double trace = MedianMicroseconds(51, [&] {
-    HPO_CHECK(
-        !TraceTrial(ClassifierShapeOf(card, plan), LargestPasses(card, plan), TraitsOf(card.device))
-             .events.empty());
+    HPO_CHECK(!memory::TraceTrial(memory::ClassifierShapeOf(card, plan),
+                                  memory::LargestPasses(card, plan), memory::TraitsOf(card.device))
+                   .events.empty());
   });
-  const double need = MedianMicroseconds(31, [&] { HPO_CHECK(ReplayMemory(card, plan).ok()); });
+  const double need =
+      MedianMicroseconds(31, [&] { HPO_CHECK(memory::ReplayMemory(card, plan).ok()); });
   const double planned =
-      MedianMicroseconds(101, [&] { HPO_CHECK(PlanMemory(card, {}, GiB(24)).ok()); });
+      MedianMicroseconds(101, [&] { HPO_CHECK(memory::PlanMemory(card, {}, GiB(24)).ok()); });
   std::cout << nlohmann::json{{"estimate_us", estimate},
                               {"replay_us", ReplayMicroseconds(card, plan)},
                               {"plan_us", planned},

@@ -20,8 +20,8 @@ namespace {
 constexpr Bytes kCapacity = GiB(16);
 
 // A quarter of the space needs more than the capacity.
-std::vector<Fit> FitsOf(std::span<const ParamMap> candidates) {
-  std::vector<Fit> fits;
+std::vector<memory::Fit> FitsOf(std::span<const ParamMap> candidates) {
+  std::vector<memory::Fit> fits;
   fits.reserve(candidates.size());
   for (const ParamMap& params : candidates) {
     const int64_t layers = *FindInt(params, "i0");
@@ -45,10 +45,10 @@ class Turns {
     StudySpec study;
     study.space = problem.space;
     study.sampler = {.type = type, .seed = 7};
-    sampler_ = MakeSampler(study);
+    sampler_ = sampler::MakeSampler(study);
   }
 
-  void Fold(HistoryTrial trial) {
+  void Fold(sampler::HistoryTrial trial) {
     trial.number = TrialNumber{number_++};
     sampler_->Observe({++sequence_, std::move(trial)});
   }
@@ -60,18 +60,19 @@ class Turns {
     const auto suggestion =
         sampler_->Suggest({TrialNumber{number_}, problem_.space, kCapacity, FitsOf});
     HPO_CHECK(suggestion.ok());
-    running_ = HistoryTrial{.number = TrialNumber{number_++}, .params = suggestion->params};
+    running_ =
+        sampler::HistoryTrial{.number = TrialNumber{number_++}, .params = suggestion->params};
     sampler_->Observe({++sequence_, *running_});
     const double end = ProcessorMicroseconds();
     Rng noise(1, 1);
-    EndTrial(problem_.run(running_->params, noise), kCapacity, *running_);
+    sampler::EndTrial(problem_.run(running_->params, noise), kCapacity, *running_);
     return end - begin;
   }
 
  private:
   SamplerProblem problem_;
-  std::unique_ptr<Sampler> sampler_;
-  std::optional<HistoryTrial> running_;
+  std::unique_ptr<sampler::Sampler> sampler_;
+  std::optional<sampler::HistoryTrial> running_;
   int64_t number_ = 0;
   int64_t sequence_ = 0;
 };

@@ -25,18 +25,18 @@ std::vector<std::string> ReadTexts(const std::string& content) {
   return texts;
 }
 
-nlohmann::json TimePass(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
+nlohmann::json TimePass(const text::Tokenizer& tokenizer, const std::vector<std::string>& texts) {
   size_t ids = 0;
   const auto begin = std::chrono::steady_clock::now();
   for (const std::string& text : texts) {
-    ids += tokenizer.Encode(text, std::nullopt, kNoTruncation).ids.size();
+    ids += tokenizer.Encode(text, std::nullopt, text::kNoTruncation).ids.size();
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   return {{"seconds", taken.count()}, {"ids", ids}};
 }
 
 int Run(const std::string& folder, const std::string& texts_path) {
-  const auto tokenizer = MakeTokenizerOfFolder(folder);
+  const auto tokenizer = text::MakeTokenizerOfFolder(folder);
   const auto content = ReadFile(texts_path);
   for (const absl::Status& status : {tokenizer.status(), content.status()}) {
     if (status.ok()) continue;

@@ -17,9 +17,9 @@ namespace {
 
 constexpr Bytes kCapacity = GiB(16);
 
-absl::StatusOr<SimulatedResult> ResultFrom(const nlohmann::json& line) {
+absl::StatusOr<sampler::SimulatedResult> ResultFrom(const nlohmann::json& line) {
   JsonReader reader(line, "");
-  SimulatedResult result(std::nullopt);
+  sampler::SimulatedResult result(std::nullopt);
   reader.Optional("failed", result.failed);
   double loss = 0.0;
   if (!result.failed) reader.Required("loss", loss);
@@ -49,9 +49,10 @@ absl::Status Answer(absl::string_view text, AskedStudy& study, std::ostream& out
 
 }  // namespace
 
-AskedStudy::AskedStudy(StudySpec study) : study_(std::move(study)), sampler_(MakeSampler(study_)) {}
+AskedStudy::AskedStudy(StudySpec study)
+    : study_(std::move(study)), sampler_(sampler::MakeSampler(study_)) {}
 
-void AskedStudy::Observe(const HistoryTrial& trial) {
+void AskedStudy::Observe(const sampler::HistoryTrial& trial) {
   const double begin = ProcessorSeconds();
   sampler_->Observe({.sequence = ++sequence_, .trial = trial});
   told_s_ += ProcessorSeconds() - begin;
@@ -59,15 +60,16 @@ void AskedStudy::Observe(const HistoryTrial& trial) {
 
 absl::StatusOr<nlohmann::json> AskedStudy::Ask() {
   const double begin = ProcessorSeconds();
-  HPO_ASSIGN_OR_RETURN(const Suggestion suggestion,
+  HPO_ASSIGN_OR_RETURN(const sampler::Suggestion suggestion,
                        sampler_->Suggest({.number = TrialNumber{next_number_},
                                           .space = study_.space,
                                           .capacity = kCapacity,
                                           .feasibility = {},
                                           .budget_trials = study_.budget.trials,
-                                          .repetition = Repetition::kWhereAllTried}));
+                                          .repetition = sampler::Repetition::kWhereAllTried}));
   const double asked_s = ProcessorSeconds() - begin + std::exchange(told_s_, 0.0);
-  const HistoryTrial trial{.number = TrialNumber{next_number_}, .params = suggestion.params};
+  const sampler::HistoryTrial trial{.number = TrialNumber{next_number_},
+                                    .params = suggestion.params};
   Observe(trial);
   running_.emplace(next_number_, trial);
   return nlohmann::json{{"number", next_number_++},
@@ -80,12 +82,12 @@ absl::Status AskedStudy::Tell(const nlohmann::json& line) {
   int64_t number = 0;
   reader.Required("number", number);
   HPO_RETURN_IF_ERROR(reader.status());
-  HPO_ASSIGN_OR_RETURN(const SimulatedResult result, ResultFrom(line));
+  HPO_ASSIGN_OR_RETURN(const sampler::SimulatedResult result, ResultFrom(line));
   const auto found = running_.find(number);
   if (found == running_.end()) {
     return absl::NotFoundError(absl::StrCat("number: expected a trial under way, got ", number));
   }
-  EndTrial(result, kCapacity, found->second);
+  sampler::EndTrial(result, kCapacity, found->second);
   Observe(found->second);
   running_.erase(found);
   return absl::OkStatus();

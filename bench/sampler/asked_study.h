@@ -34,11 +34,11 @@ class AskedStudy {
   absl::Status Tell(const nlohmann::json& line);
 
  private:
-  void Observe(const HistoryTrial& trial);
+  void Observe(const sampler::HistoryTrial& trial);
 
   const StudySpec study_;
-  std::unique_ptr<Sampler> sampler_;
-  std::map<int64_t, HistoryTrial> running_;
+  std::unique_ptr<sampler::Sampler> sampler_;
+  std::map<int64_t, sampler::HistoryTrial> running_;
   int64_t next_number_ = 0;
   int64_t sequence_ = 0;
   double told_s_ = 0.0;  // processor time of what was told since the last ask

@@ -15,13 +15,13 @@ struct Found {
   int64_t num_out_of_memory = 0;
 };
 
-void Count(const HistoryTrial& trial, Bytes capacity, Found& found) {
+void Count(const sampler::HistoryTrial& trial, Bytes capacity, Found& found) {
   if (trial.state == TrialState::kFailed) ++found.num_failed;
-  if (EndedByMemory(trial)) ++found.num_out_of_memory;
+  if (sampler::EndedByMemory(trial)) ++found.num_out_of_memory;
   if (trial.prune_reason == PruneReason::kPruner) ++found.num_pruned;
   if (trial.state != TrialState::kCompleted) return;
   ++found.num_completed;
-  if (MemoryViolation(trial, capacity, MemoryPolicy::kPlan) > 0.0) return;
+  if (sampler::MemoryViolation(trial, capacity, MemoryPolicy::kPlan) > 0.0) return;
   found.best = std::min(found.best, trial.losses.front());
 }
 

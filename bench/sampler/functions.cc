@@ -25,7 +25,8 @@ std::vector<double> Vector(const ParamMap& params) {
 SearchSpace Cube(int dimensions, double low, double high) {
   SearchSpace space;
   for (int i = 0; i < dimensions; ++i) {
-    space.parameters.push_back(MakeParameter(absl::StrCat("x", i), FloatDomain{low, high}));
+    space.parameters.push_back(
+        sampler::MakeParameter(absl::StrCat("x", i), FloatDomain{low, high}));
   }
   return space;
 }
@@ -41,7 +42,7 @@ SamplerProblem Quality(SearchSpace space, double optimum, LossFunction objective
   problem.space = std::move(space);
   problem.optimum = optimum;
   problem.run = [objective = std::move(objective)](const ParamMap& params, Rng&) {
-    return SimulatedResult(objective(params));
+    return sampler::SimulatedResult(objective(params));
   };
   return problem;
 }
@@ -56,8 +57,8 @@ double Branin(const ParamMap& params) {
 
 SearchSpace BraninSpace() {
   SearchSpace space;
-  space.parameters = {MakeParameter("x1", FloatDomain{-5.0, 10.0}),
-                      MakeParameter("x2", FloatDomain{0.0, 15.0})};
+  space.parameters = {sampler::MakeParameter("x1", FloatDomain{-5.0, 10.0}),
+                      sampler::MakeParameter("x2", FloatDomain{0.0, 15.0})};
   return space;
 }
 
@@ -108,16 +109,17 @@ double Ackley10(const ParamMap& params) {
 
 SearchSpace ConditionalSpace() {
   SearchSpace space;
-  space.parameters = {MakeParameter("act", Choices({"relu", "tanh", "gelu"})),
-                      MakeParameter("opt", Choices({"adam", "sgd", "rmsprop"})),
-                      MakeParameter("lr", LogFloat(1e-5, 1.0)),
-                      MakeParameter("mom", FloatDomain{0.0, 0.99}),
-                      MakeParameter("wd", LogFloat(1e-8, 1e-1)),
-                      MakeParameter("drop", FloatDomain{.low = 0.0, .high = 0.6, .step = 0.05}),
-                      MakeParameter("n_layers", IntDomain{1, 4})};
+  space.parameters = {
+      sampler::MakeParameter("act", Choices({"relu", "tanh", "gelu"})),
+      sampler::MakeParameter("opt", Choices({"adam", "sgd", "rmsprop"})),
+      sampler::MakeParameter("lr", LogFloat(1e-5, 1.0)),
+      sampler::MakeParameter("mom", FloatDomain{0.0, 0.99}),
+      sampler::MakeParameter("wd", LogFloat(1e-8, 1e-1)),
+      sampler::MakeParameter("drop", FloatDomain{.low = 0.0, .high = 0.6, .step = 0.05}),
+      sampler::MakeParameter("n_layers", IntDomain{1, 4})};
   space.parameters[3].when = {{"opt", {std::string("sgd")}}};
   for (int64_t i = 0; i < 4; ++i) {
-    Parameter units = MakeParameter(absl::StrCat("u", i), LogInt(8, 512));
+    Parameter units = sampler::MakeParameter(absl::StrCat("u", i), LogInt(8, 512));
     Condition deep{.name = "n_layers"};
     for (int64_t layers = i + 1; layers <= 4; ++layers) deep.values.emplace_back(layers);
     if (i > 0) units.when = {deep};
@@ -159,16 +161,16 @@ double Conditional(const ParamMap& params) {
 SearchSpace MixedSpace() {
   const std::vector<std::string> letters = {"a", "b", "c", "d", "e"};
   SearchSpace space;
-  space.parameters = {MakeParameter("f0", FloatDomain{-5.0, 5.0}),
-                      MakeParameter("f1", FloatDomain{0.0, 1.0}),
-                      MakeParameter("f2", LogFloat(1e-5, 1.0)),
-                      MakeParameter("f3", LogFloat(1e-3, 1e3)),
-                      MakeParameter("i0", IntDomain{1, 32}),
-                      MakeParameter("i1", IntDomain{.low = 0, .high = 100, .step = 5}),
-                      MakeParameter("i2", LogInt(1, 1024)),
-                      MakeParameter("c0", Choices({"a", "b", "c"})),
-                      MakeParameter("c1", Choices(letters)),
-                      MakeParameter("c2", Choices({"a", "b"}))};
+  space.parameters = {sampler::MakeParameter("f0", FloatDomain{-5.0, 5.0}),
+                      sampler::MakeParameter("f1", FloatDomain{0.0, 1.0}),
+                      sampler::MakeParameter("f2", LogFloat(1e-5, 1.0)),
+                      sampler::MakeParameter("f3", LogFloat(1e-3, 1e3)),
+                      sampler::MakeParameter("i0", IntDomain{1, 32}),
+                      sampler::MakeParameter("i1", IntDomain{.low = 0, .high = 100, .step = 5}),
+                      sampler::MakeParameter("i2", LogInt(1, 1024)),
+                      sampler::MakeParameter("c0", Choices({"a", "b", "c"})),
+                      sampler::MakeParameter("c1", Choices(letters)),
+                      sampler::MakeParameter("c2", Choices({"a", "b"}))};
   return space;
 }
 

@@ -70,13 +70,14 @@ double FleetLoss(double width, double depth, double batch, double rate, double d
 
 SamplerProblem MemoryCliff(SamplerProblem::Memory memory) {
   SamplerProblem problem;
-  problem.space.parameters = {
-      MakeParameter("width", LogInt(16, 1024)), MakeParameter("depth", IntDomain{2, 12}),
-      MakeParameter("batch", LogInt(8, 1024)), MakeParameter("lr", LogFloat(1e-5, 1e-1))};
+  problem.space.parameters = {sampler::MakeParameter("width", LogInt(16, 1024)),
+                              sampler::MakeParameter("depth", IntDomain{2, 12}),
+                              sampler::MakeParameter("batch", LogInt(8, 1024)),
+                              sampler::MakeParameter("lr", LogFloat(1e-5, 1e-1))};
   problem.optimum = CliffOptimum();
   problem.capacity = Bytes{static_cast<int64_t>(kCliffGiB * kBytesPerGiB)};
   problem.run = [](const ParamMap& params, Rng&) {
-    return SimulatedResult(
+    return sampler::SimulatedResult(
         CliffLoss(At(params, "width"), At(params, "depth"), At(params, "batch"), At(params, "lr")));
   };
   problem.need = [](const ParamMap& params) {
@@ -88,15 +89,17 @@ SamplerProblem MemoryCliff(SamplerProblem::Memory memory) {
 
 SamplerProblem FleetProblem() {
   SamplerProblem problem;
-  problem.space.parameters = {
-      MakeParameter("width", LogInt(256, 2048)), MakeParameter("depth", IntDomain{4, 32}),
-      MakeParameter("batch", LogInt(4, 128)), MakeParameter("lr", LogFloat(1e-5, 1e-1)),
-      MakeParameter("dropout", FloatDomain{0.0, 0.5})};
+  problem.space.parameters = {sampler::MakeParameter("width", LogInt(256, 2048)),
+                              sampler::MakeParameter("depth", IntDomain{4, 32}),
+                              sampler::MakeParameter("batch", LogInt(4, 128)),
+                              sampler::MakeParameter("lr", LogFloat(1e-5, 1e-1)),
+                              sampler::MakeParameter("dropout", FloatDomain{0.0, 0.5})};
   problem.optimum = FleetLoss(2048.0, 32.0, 32.0, 1e-3 / std::sqrt(8.0), 0.1);
   problem.capacity = GiB(80);
   problem.run = [](const ParamMap& params, Rng&) {
-    return SimulatedResult(FleetLoss(At(params, "width"), At(params, "depth"), At(params, "batch"),
-                                     At(params, "lr"), At(params, "dropout")));
+    return sampler::SimulatedResult(FleetLoss(At(params, "width"), At(params, "depth"),
+                                              At(params, "batch"), At(params, "lr"),
+                                              At(params, "dropout")));
   };
   problem.need = FleetBytes;
   problem.memory = SamplerProblem::Memory::kKnown;

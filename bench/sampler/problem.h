@@ -23,7 +23,7 @@ struct SamplerProblem {
   std::string name;
   SearchSpace space;
   // Deterministic but for `noise`, the stream of one run.
-  std::function<SimulatedResult(const ParamMap& params, Rng& noise)> run;
+  std::function<sampler::SimulatedResult(const ParamMap& params, Rng& noise)> run;
   // Of losses; what regret is counted from.
   double optimum = 0.0;
   // Bytes an evaluation may use. A run that says that it used more is infeasible.

@@ -17,9 +17,9 @@ ParamMap Shifted(const SearchSpace& space, ParamMap params, double shift) {
   for (auto& [name, value] : params) {
     const auto* domain = std::get_if<FloatDomain>(&space.Find(name)->domain);
     if (domain == nullptr || domain->step.has_value()) continue;
-    const NumericScale scale(*domain);
+    const sampler::NumericScale scale(*domain);
     const double position = scale.At(std::get<double>(value)).at;
-    value = NearestValue(*domain, scale.ValueAt(Reflected(position + shift)));
+    value = sampler::NearestValue(*domain, scale.ValueAt(Reflected(position + shift)));
   }
   return params;
 }
@@ -29,7 +29,7 @@ ParamMap Shifted(const SearchSpace& space, ParamMap params, double shift) {
 SamplerProblem Related(SamplerProblem problem, double shift, double scale) {
   problem.run = [run = std::move(problem.run), space = problem.space, shift, scale](
                     const ParamMap& params, Rng& noise) {
-    SimulatedResult result = run(Shifted(space, params, shift), noise);
+    sampler::SimulatedResult result = run(Shifted(space, params, shift), noise);
     if (result.loss.has_value()) *result.loss *= scale;
     for (auto& [step, loss] : result.reports) loss *= scale;
     return result;

@@ -48,9 +48,9 @@ Run RunOnce(const SamplerProblem& problem, const RunOptions& options, uint64_t s
   for (const int64_t evaluations : options.evaluations) {
     for (; done < evaluations && !run.reached_s.has_value(); ++done) {
       const FleetTrial ended = fleet.RunNext();
-      const HistoryTrial& trial = ended.trial;
+      const sampler::HistoryTrial& trial = ended.trial;
       const Bytes capacity = options.cards[ended.card].capacity;
-      const bool over = MemoryViolation(trial, capacity, MemoryPolicy::kPlan) > 0.0;
+      const bool over = sampler::MemoryViolation(trial, capacity, MemoryPolicy::kPlan) > 0.0;
       run.num_failed += trial.state == TrialState::kFailed ? 1 : 0;
       run.num_out_of_memory += trial.prune_reason.has_value() ? 1 : 0;
       run.num_infeasible += over && !trial.losses.empty() ? 1 : 0;
@@ -102,16 +102,16 @@ StudySpec StudyOf(const SamplerProblem& problem, const RunOptions& options, uint
   return study;
 }
 
-std::vector<PriorStudy> RunPriors(const SamplerProblem& problem, const RunOptions& options,
-                                  uint64_t seed) {
+std::vector<sampler::PriorStudy> RunPriors(const SamplerProblem& problem, const RunOptions& options,
+                                           uint64_t seed) {
   if (options.warm_start == 0) return {};
   constexpr uint64_t kOtherSeeds = 1'000'000;
   const SamplerProblem related = Related(problem, options.prior_shift, options.prior_scale);
   SimulatedFleet fleet(related, StudyOf(related, options, seed + kOtherSeeds), options.cards);
-  PriorStudy prior{.name = "earlier", .history = {}};
+  sampler::PriorStudy prior{.name = "earlier", .history = {}};
   for (int64_t i = 0; i < options.warm_start; ++i) {
-    const HistoryTrial trial = fleet.RunNext().trial;
-    if (IsFinished(trial)) prior.history.Apply({.sequence = i, .trial = trial});
+    const sampler::HistoryTrial trial = fleet.RunNext().trial;
+    if (sampler::IsFinished(trial)) prior.history.Apply({.sequence = i, .trial = trial});
   }
   return {prior};
 }

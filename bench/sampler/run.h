@@ -32,8 +32,8 @@ struct RunOptions {
 StudySpec StudyOf(const SamplerProblem& problem, const RunOptions& options, uint64_t seed);
 
 // The earlier study of another seed, its finished trials; empty without one.
-std::vector<PriorStudy> RunPriors(const SamplerProblem& problem, const RunOptions& options,
-                                  uint64_t seed);
+std::vector<sampler::PriorStudy> RunPriors(const SamplerProblem& problem, const RunOptions& options,
+                                           uint64_t seed);
 
 // The regret of the best feasible trial after each number of evaluations, infinite without one, how
 // trials ended, and when the target was reached.

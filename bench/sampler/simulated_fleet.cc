@@ -14,9 +14,9 @@ namespace {
 
 constexpr uint64_t kNoiseStream = 1;
 
-BatchFeasibility KnownNeed(const SamplerProblem& problem, Bytes capacity) {
+memory::BatchFeasibility KnownNeed(const SamplerProblem& problem, Bytes capacity) {
   return [&problem, capacity](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     fits.reserve(candidates.size());
     for (const ParamMap& params : candidates) {
       const Bytes needed = problem.need(params);
@@ -28,25 +28,25 @@ BatchFeasibility KnownNeed(const SamplerProblem& problem, Bytes capacity) {
 
 // The server decides in steps of 64 MiB. A card that offers the next step, with the rest kept free,
 // has exactly its capacity for trials.
-AskContext AskAsServer(StudySpec study, const Card& card, TrialNumber number,
-                       const History& history) {
+sampler::AskContext AskAsServer(StudySpec study, const Card& card, TrialNumber number,
+                                const sampler::History& history) {
   WorkerFacts worker;
   worker.plans = false;
   worker.device.kind = "cuda";
   worker.capacity = RoundUp(card.capacity, MiB(64));
   study.memory.headroom = worker.capacity - card.capacity;
-  return AskFor(study, worker, number, KnowledgeFor(study, worker, history, {}));
+  return server::AskFor(study, worker, number, server::KnowledgeFor(study, worker, history, {}));
 }
 
 }  // namespace
 
 SimulatedFleet::SimulatedFleet(const SamplerProblem& problem, StudySpec study,
-                               std::vector<Card> cards, std::vector<PriorStudy> priors)
+                               std::vector<Card> cards, std::vector<sampler::PriorStudy> priors)
     : problem_(problem),
       study_(std::move(study)),
       cards_(std::move(cards)),
-      sampler_(MakeSampler(study_, std::move(priors))),
-      pruner_(MakePruner(study_)),
+      sampler_(sampler::MakeSampler(study_, std::move(priors))),
+      pruner_(sampler::MakePruner(study_)),
       noise_(study_.sampler.seed, kNoiseStream),
       running_(cards_.size()) {
   HPO_CHECK(problem_.memory != SamplerProblem::Memory::kLearned ||
@@ -55,15 +55,15 @@ SimulatedFleet::SimulatedFleet(const SamplerProblem& problem, StudySpec study,
             }));
 }
 
-AskContext SimulatedFleet::ContextFor(const Card& card, TrialNumber number) const {
+sampler::AskContext SimulatedFleet::ContextFor(const Card& card, TrialNumber number) const {
   if (problem_.memory == SamplerProblem::Memory::kLearned) {
     return AskAsServer(study_, card, number, history_);
   }
-  AskContext context{.number = number,
-                     .space = study_.space,
-                     .capacity = card.capacity,
-                     .budget_trials = study_.budget.trials,
-                     .repetition = Repetition::kWhereAllTried};
+  sampler::AskContext context{.number = number,
+                              .space = study_.space,
+                              .capacity = card.capacity,
+                              .budget_trials = study_.budget.trials,
+                              .repetition = sampler::Repetition::kWhereAllTried};
   if (problem_.memory == SamplerProblem::Memory::kKnown) {
     context.feasibility = KnownNeed(problem_, card.capacity);
   }
@@ -77,7 +77,7 @@ bool SimulatedFleet::Ask(size_t card) {
   if (!suggestion.ok()) return false;
   ++next_number_;
   Running started{.next = {.trial = {.number = number, .params = suggestion->params}, .card = card},
-                  .result = SimulatedResult(std::nullopt)};
+                  .result = sampler::SimulatedResult(std::nullopt)};
   Observe(started.next.trial);
   const Bytes need = problem_.need ? problem_.need(suggestion->params) : Bytes{};
   if (need <= capacity) {
@@ -91,14 +91,14 @@ bool SimulatedFleet::Ask(size_t card) {
   return true;
 }
 
-void SimulatedFleet::Observe(const HistoryTrial& trial) {
-  const HistoryEvent event{.sequence = history_.sequence() + 1, .trial = trial};
+void SimulatedFleet::Observe(const sampler::HistoryTrial& trial) {
+  const sampler::HistoryEvent event{.sequence = history_.sequence() + 1, .trial = trial};
   history_.Apply(event);
   sampler_->Observe(event);
 }
 
 void SimulatedFleet::Step(Running& running) {
-  HistoryTrial& trial = running.next.trial;
+  sampler::HistoryTrial& trial = running.next.trial;
   const std::map<int64_t, double>& reports = running.result.reports;
   const size_t num_reported = trial.intermediate.size();
   if (num_reported + 1 < reports.size()) {
@@ -109,7 +109,7 @@ void SimulatedFleet::Step(Running& running) {
     running.result.loss.reset();
     running.result.stopped = true;
   }
-  EndTrial(running.result, cards_[running.next.card].capacity, trial);
+  sampler::EndTrial(running.result, cards_[running.next.card].capacity, trial);
   Observe(trial);
 }
 

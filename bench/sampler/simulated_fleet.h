@@ -24,7 +24,7 @@ struct Card {
 
 // A trial as it was when it reported or ended.
 struct FleetTrial {
-  HistoryTrial trial;
+  sampler::HistoryTrial trial;
   size_t card = 0;
   double at_s = 0.0;
 };
@@ -34,7 +34,7 @@ class SimulatedFleet {
   // `problem` must outlive this object. Learned memory needs cards of one capacity: what a small
   // one cannot run, the server would give to a larger one again.
   SimulatedFleet(const SamplerProblem& problem, StudySpec study, std::vector<Card> cards,
-                 std::vector<PriorStudy> priors = {});
+                 std::vector<sampler::PriorStudy> priors = {});
 
   // Every free card asks, in order, then the clock moves to what is next of any trial, a report or
   // its end: that trial. Aborts where no card gets a trial any more.
@@ -43,7 +43,7 @@ class SimulatedFleet {
   // Advances to the next end of a trial.
   FleetTrial RunNext();
 
-  const History& history() const { return history_; }
+  const sampler::History& history() const { return history_; }
 
   // Seconds of cards that asked and got nothing, so far.
   double idle_s() const { return idle_s_; }
@@ -51,24 +51,24 @@ class SimulatedFleet {
  private:
   struct Running {
     FleetTrial next;  // as it is, at the time of what is next
-    SimulatedResult result;
+    sampler::SimulatedResult result;
     double seconds = 1.0;  // to its end, or to each of its reports
   };
 
-  AskContext ContextFor(const Card& card, TrialNumber number) const;
+  sampler::AskContext ContextFor(const Card& card, TrialNumber number) const;
   // Whether it got a trial.
   bool Ask(size_t card);
   // Reports or ends it.
   void Step(Running& running);
-  void Observe(const HistoryTrial& trial);
+  void Observe(const sampler::HistoryTrial& trial);
 
   const SamplerProblem& problem_;
   const StudySpec study_;
   const std::vector<Card> cards_;
-  std::unique_ptr<Sampler> sampler_;
-  std::unique_ptr<Pruner> pruner_;
+  std::unique_ptr<sampler::Sampler> sampler_;
+  std::unique_ptr<sampler::Pruner> pruner_;
   Rng noise_;
-  History history_;
+  sampler::History history_;
   std::vector<std::optional<Running>> running_;  // by card
   int64_t next_number_ = 0;
   double now_s_ = 0.0;

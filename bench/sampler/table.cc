@@ -79,7 +79,7 @@ SearchSpace SpaceOf(const nlohmann::json& json) {
   std::map<std::string, const nlohmann::json*> by_name;
   for (const nlohmann::json& parameter : json["params"]) {
     by_name[parameter["name"]] = &parameter;
-    space.parameters.push_back(MakeParameter(parameter["name"], DomainOf(parameter)));
+    space.parameters.push_back(sampler::MakeParameter(parameter["name"], DomainOf(parameter)));
     if (!parameter.contains("active_if")) continue;
     const nlohmann::json& active = parameter["active_if"];
     Condition condition{.name = active["param"]};
@@ -195,8 +195,9 @@ Indices IndicesOf(const Table& table, const ParamMap& params) {
   return indices;
 }
 
-SimulatedResult Evaluate(const Table& table, bool constrained, const ParamMap& params, Rng& noise) {
-  SimulatedResult result(std::nullopt);
+sampler::SimulatedResult Evaluate(const Table& table, bool constrained, const ParamMap& params,
+                                  Rng& noise) {
+  sampler::SimulatedResult result(std::nullopt);
   result.failed = true;
   const auto found = table.rows.find(IndicesOf(table, params));
   if (found == table.rows.end()) return result;

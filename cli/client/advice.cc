@@ -8,7 +8,7 @@
 #include "common/command_line/server_address.h"
 #include "common/command_line/shell_word.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr absl::string_view kGoingOn = "; to go on: hpo ";
@@ -59,4 +59,4 @@ std::string WithoutGoingOn(absl::string_view text) {
   return std::string(text.substr(0, text.find(kGoingOn)));
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

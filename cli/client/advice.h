@@ -5,7 +5,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // What the server is whose texts a command shows. Commands in them are given its address.
 //   kServer    one that stays
@@ -22,4 +22,4 @@ std::string WithServer(absl::string_view text, absl::string_view address);
 // `text` without its advice on how a study goes on, for those whose server has then ended.
 std::string WithoutGoingOn(absl::string_view text);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -7,7 +7,7 @@
 #include "cli/client/server_connection.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 Client::Client(const std::string& address, absl::Duration deadline, ServerSource source)
     : connection_(std::make_unique<ServerConnection>(address, deadline, source)),
@@ -51,4 +51,4 @@ bool IsUnreachable(const absl::Status& status) {
   return status.GetPayload(ServerConnection::kUnreachable).has_value();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -15,7 +15,7 @@
 #include "common/base/bytes.h"
 #include "common/protocol/server_status.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // Thread-safe. Calls have a deadline.
 class Client {
@@ -50,4 +50,4 @@ class Client {
 // Whether a call has failed because no server answers.
 bool IsUnreachable(const absl::Status& status);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -14,7 +14,7 @@
 #include "common/files/read_file.h"
 #include "common/files/user_folder.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -62,4 +62,4 @@ absl::StatusOr<std::unique_ptr<DatabaseSnapshot>> DatabaseSnapshot::Open(const s
       new DatabaseSnapshot(std::move(folder), *std::move(service)));
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "common/command_line/temporary_folder.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 class LocalService;
 
@@ -39,4 +39,4 @@ class DatabaseSnapshot {
   std::unique_ptr<LocalService> service_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -10,7 +10,7 @@
 #include "common/files/write_file.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,4 +49,4 @@ std::optional<LastRun> FindLastRun() {
   return is_there ? std::optional(std::move(run)) : std::nullopt;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

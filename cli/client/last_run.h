@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace hpo {
+namespace hpo::cli {
 
 struct LastRun {
   std::string folder;  // absolute; holds hpo.db
@@ -19,4 +19,4 @@ void RememberRun(const LastRun& run);
 // nullopt: none is noted, or its database is gone.
 std::optional<LastRun> FindLastRun();
 
-}  // namespace hpo
+}  // namespace hpo::cli

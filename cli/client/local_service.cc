@@ -30,7 +30,7 @@
 #include "common/files/read_file.h"
 #include "common/files/spawn.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -304,4 +304,4 @@ void LocalService::Watch() {
   if (!finished) Tell(server_, SIGTERM);
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

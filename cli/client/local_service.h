@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "cli/client/client.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct LocalServiceOptions {
   std::string programs;     // folder of hpo-server and hpo-worker
@@ -101,4 +101,4 @@ class LocalService {
   std::thread watcher_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -14,7 +14,7 @@
 #include "grpcpp/security/credentials.h"
 #include "proto/convert/grpc_status.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
@@ -63,4 +63,4 @@ absl::Status ServerConnection::Describe(const grpc::Status& status) const {
       error.code(), WithServer(error.message(), source_ == ServerSource::kServer ? address_ : ""));
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -18,7 +18,7 @@
 #include "hpo/v1/admin.grpc.pb.h"
 #include "hpo/v1/study.grpc.pb.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // Stubs over one channel. Thread-safe.
 class ServerConnection {
@@ -104,4 +104,4 @@ absl::StatusOr<Message> ServerConnection::ReceiveFile(const std::string& path, c
   return message;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -8,7 +8,7 @@
 #include "cli/client/client.h"
 #include "cli/client/terminal.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // `client` and `out` outlive it.
 struct Session {
@@ -21,4 +21,4 @@ struct Session {
   std::string database;  // the file that is read without a server; empty: a server is asked
 };
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -15,7 +15,7 @@
 #include "proto/convert/time_proto.h"
 #include "proto/convert/trial_proto.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Studies = ServerConnection::Studies;
@@ -220,4 +220,4 @@ absl::Status StudyClient::Watch(const std::string& study, int64_t after_sequence
   return connection_.Describe(reader->Finish());
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

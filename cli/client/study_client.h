@@ -16,7 +16,7 @@
 #include "common/study/study_status.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 class ServerConnection;
 
@@ -109,4 +109,4 @@ class StudyClient {
   ServerConnection& connection_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::cli

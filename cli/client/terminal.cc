@@ -9,7 +9,7 @@
 #include "common/base/utf8.h"
 #include "common/command_line/wrapped_line.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 bool WantsColors() {
@@ -66,4 +66,4 @@ std::string FitTo(absl::string_view text, int columns) {
   return cut + "…";
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -5,7 +5,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct Terminal {
   bool interactive = false;  // a line may be redrawn
@@ -25,4 +25,4 @@ std::string Printable(absl::string_view text);
 // character. columns >= 1.
 std::string FitTo(absl::string_view text, int columns);
 
-}  // namespace hpo
+}  // namespace hpo::cli

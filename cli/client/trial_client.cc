@@ -14,7 +14,7 @@
 #include "proto/convert/study_proto.h"
 #include "proto/convert/trial_proto.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Studies = ServerConnection::Studies;
@@ -188,4 +188,4 @@ absl::Status ForEachTrial(TrialClient& trials, TrialQuery query,
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -14,7 +14,7 @@
 #include "common/study/trial_view.h"
 #include "memory/need/memory_estimate.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 class ServerConnection;
 
@@ -53,7 +53,7 @@ struct MemoryQuery {
 };
 
 struct MemoryVerdict {
-  MemoryEstimate estimate;
+  memory::MemoryEstimate estimate;
   MemoryPlan plan;
   bool fits = false;
   Bytes usable;
@@ -92,4 +92,4 @@ absl::Status AddFront(TrialClient& trials, StudyStatus& study);
 absl::Status ForEachTrial(TrialClient& trials, TrialQuery query,
                           absl::FunctionRef<absl::Status(Trial& trial)> take);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -21,7 +21,7 @@
 #include "common/files/user_folder.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -186,4 +186,4 @@ absl::StatusOr<int> RunDoctor(Session& session) {
   return wrong ? kExitFailure : kExitOk;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -11,7 +11,7 @@
 #include "common/device/gpu_probe.h"
 #include "common/protocol/server_status.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 enum class Health { kGood, kNote, kWrong };  // a note may be as it should
 
@@ -39,4 +39,4 @@ std::vector<Finding> Diagnose(const DoctorFacts& facts);
 // The exit status: 0, or 1 where something is wrong.
 absl::StatusOr<int> RunDoctor(Session& session);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -10,7 +10,7 @@
 #include "cli/commands/shared_options.h"
 #include "cli/commands/studies/admin_commands.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr char kExportExamples[] = R"(
@@ -126,4 +126,4 @@ Command AdminGroup() {
       }};
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

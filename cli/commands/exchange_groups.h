@@ -4,10 +4,10 @@
 
 #include "cli/syntax/command.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 Command ExportGroup();
 Command ImportGroup();
 Command AdminGroup();
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -16,7 +16,7 @@
 #include "common/interop/importance/ped_anova.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -105,4 +105,4 @@ absl::Status ShowImportance(Session& session, const ImportanceOptions& options) 
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct ImportanceOptions {
   std::string method = "ped-anova";  // or "fanova": common/interop/importance/importance.h
@@ -16,4 +16,4 @@ struct ImportanceOptions {
 //   FailedPrecondition  too few completed trials, or nothing that moves the metric
 absl::Status ShowImportance(Session& session, const ImportanceOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -4,7 +4,7 @@
 
 #include "absl/time/clock.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 Reminder::Reminder(std::function<void(const std::string&)> say, const ReminderTimes& times)
     : say_(std::move(say)), times_(times), due_(absl::Now() + times.first) {
@@ -61,4 +61,4 @@ void Reminder::Run() {
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

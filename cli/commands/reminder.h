@@ -11,7 +11,7 @@
 
 #include "absl/time/time.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct ReminderTimes {
   absl::Duration first = absl::Seconds(9);   // after something else was said
@@ -51,4 +51,4 @@ class Reminder {
   std::thread thread_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -35,7 +35,7 @@
 #include "common/study/study_status.h"
 #include "common/study_file/study_file.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -534,4 +534,4 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   return end;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct RunOptions {
   std::string study;   // a file, or a preset's name
@@ -40,4 +40,4 @@ struct RunOptions {
 //   130  a signal came
 absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -4,7 +4,7 @@
 
 #include "common/command_line/bounds.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 void AddNameArgument(CLI::App& command, std::string& study) {
   command.add_option("name", study, "Name of the study; not needed if there is only one")
@@ -36,4 +36,4 @@ void AddAnnotations(CLI::App& annotate, AnnotateOptions& options) {
   repeatable("--unset", options.unset, "Remove this attribute (repeatable)", "KEY");
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

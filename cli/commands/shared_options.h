@@ -11,7 +11,7 @@ namespace CLI {
 class App;
 }
 
-namespace hpo {
+namespace hpo::cli {
 
 // A study's name as a command's own argument; the same as --study.
 void AddNameArgument(CLI::App& command, std::string& study);
@@ -25,4 +25,4 @@ void AddTagFilter(CLI::App& list, std::vector<std::string>& tags);
 // Notes, tags and attributes of a study or of a trial.
 void AddAnnotations(CLI::App& annotate, AnnotateOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -15,7 +15,7 @@
 #include "common/command_line/bounds.h"
 #include "common/command_line/exit_status.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 // Options of hpo-worker.
@@ -187,4 +187,4 @@ Command WatchCommand() {
               "for programs\n"};
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

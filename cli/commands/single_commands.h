@@ -3,7 +3,7 @@
 
 #include "cli/syntax/command.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 Command RunCommand();
 Command StatusCommand();
@@ -12,4 +12,4 @@ Command BestCommand();
 Command EnqueueCommand();
 Command WatchCommand();
 
-}  // namespace hpo
+}  // namespace hpo::cli

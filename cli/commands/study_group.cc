@@ -20,7 +20,7 @@
 #include "common/base/status.h"
 #include "common/command_line/bounds.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr char kStudyExamples[] = R"(
@@ -260,4 +260,4 @@ Command StudyGroup() {
       }};
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -15,7 +15,7 @@
 #include "cli/commands/trials/trial_log_command.h"
 #include "common/command_line/bounds.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr char kTrialExamples[] = R"(
@@ -153,4 +153,4 @@ Command TrialGroup() {
           }};
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

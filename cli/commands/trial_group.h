@@ -3,8 +3,8 @@
 
 #include "cli/syntax/command.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 Command TrialGroup();
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 LengthHistogram UpTo(const LengthHistogram& histogram, int64_t most) {
@@ -19,7 +19,7 @@ LengthHistogram UpTo(const LengthHistogram& histogram, int64_t most) {
 class Diagnosis {
  public:
   Diagnosis(const DatasetProfile& profile, const DiagnosisOptions& options,
-            const FitDecider& strict, const FitDecider& plan, Bytes capacity)
+            const memory::FitDecider& strict, const memory::FitDecider& plan, Bytes capacity)
       : profile_(profile), options_(options), strict_(strict), plan_(plan), capacity_(capacity) {}
 
   absl::StatusOr<Treatment> AsItIs() const {
@@ -67,7 +67,8 @@ class Diagnosis {
   // Rows go through in chunks, each with its own backward: accumulation below the level of samples.
   absl::StatusOr<Treatment> InChunks() const {
     Treatment treatment = Of(profile_.items, options_.max_length);
-    HPO_ASSIGN_OR_RETURN(treatment.verdict, JudgeConfig(plan_, ParamsOf(treatment), capacity_));
+    HPO_ASSIGN_OR_RETURN(treatment.verdict,
+                         memory::JudgeConfig(plan_, ParamsOf(treatment), capacity_));
     const MemoryPlan& chosen = treatment.verdict.planned.plan;
     treatment.rows = chosen.micro_batch;
     treatment.mean_rows = static_cast<double>(treatment.rows);
@@ -84,13 +85,13 @@ class Diagnosis {
     const int64_t all = treatment.rows;
     treatment.rows = 1;
     treatment.mean_rows = 1.0;
-    HPO_ASSIGN_OR_RETURN(const auto one, LargestBatchSize(strict_, ParamsOf(treatment, all),
-                                                          kAnyCapacity, /*most=*/1));
+    HPO_ASSIGN_OR_RETURN(const auto one, memory::LargestBatchSize(strict_, ParamsOf(treatment, all),
+                                                                  kAnyCapacity, /*most=*/1));
     if (!one.has_value()) return absl::InternalError("one row does not fit anywhere");
     treatment.name = "one row at a time";
     treatment.note = "the least there is";
     treatment.verdict = *one;
-    treatment.verdict.usable = UsableBytes(capacity_, strict_.device(), strict_.memory());
+    treatment.verdict.usable = memory::UsableBytes(capacity_, strict_.device(), strict_.memory());
     treatment.verdict.planned.fits = treatment.verdict.required <= treatment.verdict.usable;
     return treatment;
   }
@@ -120,14 +121,15 @@ class Diagnosis {
   }
 
   absl::StatusOr<Treatment> Judged(Treatment treatment) const {
-    HPO_ASSIGN_OR_RETURN(treatment.verdict, JudgeConfig(strict_, ParamsOf(treatment), capacity_));
+    HPO_ASSIGN_OR_RETURN(treatment.verdict,
+                         memory::JudgeConfig(strict_, ParamsOf(treatment), capacity_));
     return treatment;
   }
 
   const DatasetProfile& profile_;
   const DiagnosisOptions& options_;
-  const FitDecider& strict_;
-  const FitDecider& plan_;
+  const memory::FitDecider& strict_;
+  const memory::FitDecider& plan_;
   const Bytes capacity_;
 };
 
@@ -135,8 +137,8 @@ class Diagnosis {
 
 absl::StatusOr<DatasetDiagnosis> DiagnoseDataset(const DatasetProfile& profile,
                                                  const DiagnosisOptions& options,
-                                                 const FitDecider& strict, const FitDecider& plan,
-                                                 Bytes capacity) {
+                                                 const memory::FitDecider& strict,
+                                                 const memory::FitDecider& plan, Bytes capacity) {
   const Diagnosis diagnosis(profile, options, strict, plan, capacity);
   DatasetDiagnosis result;
   HPO_ASSIGN_OR_RETURN(result.as_it_is, diagnosis.AsItIs());
@@ -155,4 +157,4 @@ absl::StatusOr<DatasetDiagnosis> DiagnoseDataset(const DatasetProfile& profile,
   return result;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -10,7 +10,7 @@
 #include "cli/memory/dataset_profile.h"
 #include "memory/plan/config_advice.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct DiagnosisOptions {
   std::string model;  // as the deciders know it
@@ -31,7 +31,7 @@ struct Treatment {
   int64_t rows = 0;       // model inputs held at once: batch size x items x passes, or a chunk
   double mean_rows = 0;   // over all batches
   int64_t length = 0;
-  ConfigVerdict verdict;
+  memory::ConfigVerdict verdict;
 };
 
 struct DatasetDiagnosis {
@@ -46,7 +46,7 @@ struct DatasetDiagnosis {
 //   as JudgeConfig
 absl::StatusOr<DatasetDiagnosis> DiagnoseDataset(const DatasetProfile& profile,
                                                  const DiagnosisOptions& options,
-                                                 const FitDecider& strict, const FitDecider& plan,
-                                                 Bytes capacity);
+                                                 const memory::FitDecider& strict,
+                                                 const memory::FitDecider& plan, Bytes capacity);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -14,7 +14,7 @@
 #include "worker/text/files/text_encoding.h"
 #include "worker/text/files/text_place.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr size_t kNumLargest = 5;
@@ -35,10 +35,10 @@ class Profiler {
 
   //   InvalidArgument  the row has no text; names file and line
   absl::Status AddRow(const nlohmann::json& json, int64_t line, const std::string& origin) {
-    const absl::StatusOr<std::string> content = RowText(json);
-    if (!content.ok()) return DataError(origin, line, content.status().message());
+    const absl::StatusOr<std::string> content = text::RowText(json);
+    if (!content.ok()) return text::DataError(origin, line, content.status().message());
     std::optional<std::string> pair;
-    if (const nlohmann::json* const found = FindField(json, "pair");
+    if (const nlohmann::json* const found = text::FindField(json, "pair");
         found != nullptr && found->is_string()) {
       pair = found->get<std::string>();
     }
@@ -102,7 +102,7 @@ class Profiler {
       std::optional<absl::string_view> second;
       if (pair.has_value()) second = *pair;
       return static_cast<int64_t>(
-          options_.tokenizer->Encode(text, second, kNoTruncation).ids.size());
+          options_.tokenizer->Encode(text, second, text::kNoTruncation).ids.size());
     }
     return NumWords(text) + (pair.has_value() ? NumWords(*pair) : 0);
   }
@@ -115,15 +115,15 @@ class Profiler {
 
 absl::Status AddJsonRows(const std::string& path, Profiler& profiler) {
   HPO_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
-  HPO_ASSIGN_OR_RETURN(const DecodedText decoded, DecodeText(content, path));
+  HPO_ASSIGN_OR_RETURN(const text::DecodedText decoded, text::DecodeText(content, path));
   for (const std::string& warning : decoded.warnings) profiler.Warn(warning);
-  JsonRowSplitter rows(decoded.text(), path);
-  ReplacedCharacters replaced;
-  JsonRowText row;
+  text::JsonRowSplitter rows(decoded.text(), path);
+  text::ReplacedCharacters replaced;
+  text::JsonRowText row;
   while (true) {
     HPO_ASSIGN_OR_RETURN(const bool more, rows.Next(row));
     if (!more) break;
-    HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJsonRow(row, path, replaced));
+    HPO_ASSIGN_OR_RETURN(const nlohmann::json json, text::ParseJsonRow(row, path, replaced));
     HPO_RETURN_IF_ERROR(profiler.AddRow(json, row.begin.line, path));
   }
   if (replaced.count > 0) profiler.Warn(replaced.Warning());
@@ -131,10 +131,11 @@ absl::Status AddJsonRows(const std::string& path, Profiler& profiler) {
 }
 
 absl::Status AddCsv(const std::string& path, Profiler& profiler) {
-  HPO_ASSIGN_OR_RETURN(const DataFile file,
-                       ReadDataFile(path, {.kind = RowTargets::Kind::kNothing, .numbers = {}}));
+  HPO_ASSIGN_OR_RETURN(
+      const text::DataFile file,
+      text::ReadDataFile(path, {.kind = text::RowTargets::Kind::kNothing, .numbers = {}}));
   for (const std::string& warning : file.warnings) profiler.Warn(warning);
-  for (const DataFileRow& row : file.rows) {
+  for (const text::DataFileRow& row : file.rows) {
     profiler.AddSample(row.line, std::nullopt, row.text, row.pair);
   }
   return absl::OkStatus();
@@ -145,8 +146,8 @@ absl::Status AddCsv(const std::string& path, Profiler& profiler) {
 absl::StatusOr<DatasetProfile> ProfileDataset(const std::string& path,
                                               const ProfileOptions& options) {
   Profiler profiler(options);
-  const absl::StatusOr<DataFormat> format = DataFormatOf(path);
-  const bool csv = format.ok() && *format == DataFormat::kCsv;
+  const absl::StatusOr<text::DataFormat> format = text::DataFormatOf(path);
+  const bool csv = format.ok() && *format == text::DataFormat::kCsv;
   HPO_RETURN_IF_ERROR(csv ? AddCsv(path, profiler) : AddJsonRows(path, profiler));
   absl::StatusOr<DatasetProfile> profile = profiler.Finish();
   if (!profile.ok()) return Annotate(profile.status(), path);
@@ -201,4 +202,4 @@ double MeanBatchMaximum(const LengthHistogram& histogram, int64_t batch) {
   return mean;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -10,7 +10,7 @@
 #include "common/models/workload.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct LargestSample {
   int64_t line = 0;  // from 1
@@ -32,8 +32,8 @@ struct DatasetProfile {
 };
 
 struct ProfileOptions {
-  std::string items_key;                 // empty: the first member that is a list of objects
-  const Tokenizer* tokenizer = nullptr;  // null: words are counted
+  std::string items_key;                       // empty: the first member that is a list of objects
+  const text::Tokenizer* tokenizer = nullptr;  // null: words are counted
 };
 
 // Reads CSV (.csv, .tsv), or else JSON rows, with text, sentence or review, in any case, as
@@ -58,4 +58,4 @@ int64_t SamplesUpTo(const LengthHistogram& histogram, int64_t value);
 // Mean over all batches of `batch` samples, drawn without replacement, of the largest in a batch.
 double MeanBatchMaximum(const LengthHistogram& histogram, int64_t batch);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -15,18 +15,18 @@
 #include "memory/offline/step_advice.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 struct DescribedAnswer {
-  StepDescription step;
-  StepEstimate estimate;
+  memory::StepDescription step;
+  memory::StepEstimate estimate;
   std::optional<int64_t> largest_batch;
-  std::vector<StepChange> changes;
+  std::vector<memory::StepChange> changes;
 
-  bool HasTotal() const { return step.device.total.count != AllocatorOptions::kUnlimited; }
+  bool HasTotal() const { return step.device.total.count != memory::AllocatorOptions::kUnlimited; }
 };
 
 absl::StatusOr<std::string> ReadDescription(const std::string& path) {
@@ -35,10 +35,10 @@ absl::StatusOr<std::string> ReadDescription(const std::string& path) {
 }
 
 Json AnswerJson(const DescribedAnswer& answer) {
-  const StepEstimate& estimate = answer.estimate;
+  const memory::StepEstimate& estimate = answer.estimate;
   Json by_class;
-  for (size_t i = 0; i < kNumMemoryClasses; ++i) {
-    by_class[Name(static_cast<MemoryClass>(i))] = estimate.by_class[i].count;
+  for (size_t i = 0; i < memory::kNumMemoryClasses; ++i) {
+    by_class[Name(static_cast<memory::MemoryClass>(i))] = estimate.by_class[i].count;
   }
   by_class["base"] = answer.step.device.base.count;
   Json json = {
@@ -60,7 +60,7 @@ Json AnswerJson(const DescribedAnswer& answer) {
   if (!answer.HasTotal()) return json;
   json["total_bytes"] = answer.step.device.total.count;
   if (answer.largest_batch.has_value()) json["largest_batch"] = *answer.largest_batch;
-  for (const StepChange& change : answer.changes) {
+  for (const memory::StepChange& change : answer.changes) {
     json["changes"].push_back({{"change", change.what},
                                {"batch", change.step.batch},
                                {"accumulation", change.step.accumulation},
@@ -70,7 +70,7 @@ Json AnswerJson(const DescribedAnswer& answer) {
 }
 
 std::string VerdictText(const DescribedAnswer& answer) {
-  const StepEstimate& estimate = answer.estimate;
+  const memory::StepEstimate& estimate = answer.estimate;
   std::string text =
       absl::StrCat(estimate.num_parameters, " parameters, peak in the ", estimate.peak_phase, "\n");
   if (estimate.fragile) {
@@ -83,7 +83,7 @@ std::string VerdictText(const DescribedAnswer& answer) {
   if (estimate.fits) return absl::StrCat(text, "fits ", total, "\n");
   absl::StrAppend(&text, "does not fit ", total, ": ",
                   FormatBytes(estimate.device_needed - answer.step.device.total), " too much\n");
-  for (const StepChange& change : answer.changes) {
+  for (const memory::StepChange& change : answer.changes) {
     absl::StrAppend(&text, "  with ", change.what, ": ", FormatBytes(change.device_needed), "\n");
   }
   const bool enough =
@@ -94,9 +94,9 @@ std::string VerdictText(const DescribedAnswer& answer) {
 
 std::string AnswerText(const DescribedAnswer& answer, int width) {
   Table table({{"CLASS"}, {"BYTES", Align::kRight}});
-  const StepEstimate& estimate = answer.estimate;
-  for (size_t i = 0; i < kNumMemoryClasses; ++i) {
-    table.AddRow({Name(static_cast<MemoryClass>(i)), FormatBytes(estimate.by_class[i])});
+  const memory::StepEstimate& estimate = answer.estimate;
+  for (size_t i = 0; i < memory::kNumMemoryClasses; ++i) {
+    table.AddRow({Name(static_cast<memory::MemoryClass>(i)), FormatBytes(estimate.by_class[i])});
   }
   table.AddRow({"live peak", FormatBytes(estimate.live_peak)});
   table.AddRow({"reserved peak", FormatBytes(estimate.reserved_peak)});
@@ -113,11 +113,11 @@ absl::StatusOr<bool> EstimateDescribedStep(Session& session, const std::string& 
   HPO_ASSIGN_OR_RETURN(const std::string text, ReadDescription(path));
   DescribedAnswer answer;
   HPO_ASSIGN_OR_RETURN(answer.step,
-                       ParseStepDescription(text, path == "-" ? "standard input" : path));
-  answer.estimate = EstimateStep(answer.step);
+                       memory::ParseStepDescription(text, path == "-" ? "standard input" : path));
+  answer.estimate = memory::EstimateStep(answer.step);
   if (answer.HasTotal()) {
-    answer.largest_batch = LargestBatch(answer.step);
-    if (!answer.estimate.fits) answer.changes = CheapestChanges(answer.step);
+    answer.largest_batch = memory::LargestBatch(answer.step);
+    if (!answer.estimate.fits) answer.changes = memory::CheapestChanges(answer.step);
   }
   if (session.json) {
     PrintJson(AnswerJson(answer), session.out);
@@ -127,4 +127,4 @@ absl::StatusOr<bool> EstimateDescribedStep(Session& session, const std::string& 
   return answer.estimate.fits;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -7,10 +7,10 @@
 #include "absl/status/statusor.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // Whether the step that the file at `path` ("-": standard input) describes fits its device. Needs
 // no server. The format: docs/step-description.md.
 absl::StatusOr<bool> EstimateDescribedStep(Session& session, const std::string& path);
 
-}  // namespace hpo
+}  // namespace hpo::cli

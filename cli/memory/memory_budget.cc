@@ -14,7 +14,7 @@
 #include "memory/offline/offline_model.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -22,13 +22,13 @@ using Json = nlohmann::ordered_json;
 // Of one configuration: classes that add up to `needed`, and what that is held against.
 struct ClassBudget {
   ParamMap params;
-  Basis basis;
+  memory::Basis basis;
   std::vector<std::pair<const char*, Bytes>> classes;
-  ConfigVerdict verdict;
+  memory::ConfigVerdict verdict;
 };
 
-ClassBudget MakeBudget(const ConfigVerdict& verdict, Bytes adapters) {
-  const MemoryEstimate& estimate = verdict.planned.estimate;
+ClassBudget MakeBudget(const memory::ConfigVerdict& verdict, Bytes adapters) {
+  const memory::MemoryEstimate& estimate = verdict.planned.estimate;
   ClassBudget budget{.verdict = verdict};
   budget.classes = {{"weights", estimate.weights - adapters},
                     {"adapters", adapters},
@@ -42,11 +42,13 @@ ClassBudget MakeBudget(const ConfigVerdict& verdict, Bytes adapters) {
   return budget;
 }
 
-absl::StatusOr<ClassBudget> BudgetOf(const ParamMap& params, const KernelOptions& kernels,
-                                     const OfflineDevice& device) {
+absl::StatusOr<ClassBudget> BudgetOf(const ParamMap& params, const memory::KernelOptions& kernels,
+                                     const memory::OfflineDevice& device) {
   HPO_ASSIGN_OR_RETURN(const std::string name, ModelNameOf(params));
-  HPO_ASSIGN_OR_RETURN(const OfflineModel model, OfflineModel::Create(name, kernels, device));
-  HPO_ASSIGN_OR_RETURN(const ConfigVerdict verdict, model.Judge(params, device.cards.front()));
+  HPO_ASSIGN_OR_RETURN(const memory::OfflineModel model,
+                       memory::OfflineModel::Create(name, kernels, device));
+  HPO_ASSIGN_OR_RETURN(const memory::ConfigVerdict verdict,
+                       model.Judge(params, device.cards.front()));
   HPO_ASSIGN_OR_RETURN(const Bytes adapters, model.AdapterBytes(params));
   ClassBudget budget = MakeBudget(verdict, adapters);
   budget.params = params;
@@ -57,9 +59,9 @@ absl::StatusOr<ClassBudget> BudgetOf(const ParamMap& params, const KernelOptions
 Json BudgetJson(const ClassBudget& budget) {
   Json classes;
   for (const auto& [name, size] : budget.classes) classes[name] = size.count;
-  const ConfigVerdict& verdict = budget.verdict;
+  const memory::ConfigVerdict& verdict = budget.verdict;
   return {{"params", Json::parse(ParamsToJson(budget.params).dump())},
-          {"basis", BasisJson(budget.basis)},
+          {"basis", memory::BasisJson(budget.basis)},
           {"bytes_by_class", std::move(classes)},
           {"peak_phase", verdict.planned.estimate.peak_phase},
           {"needed_limit_bytes", verdict.planned.estimate.needed_limit.count},
@@ -110,7 +112,7 @@ std::string BudgetText(const std::vector<ClassBudget>& budgets, int width) {
                     budget.verdict.planned.fits ? "fits" : "does not fit", ", peak in ",
                     budget.verdict.planned.estimate.peak_phase, ", batch ",
                     DescribePlan(budget.verdict.planned.plan, budget.verdict.precision), "; ",
-                    BasisText(budget.basis), "\n");
+                    memory::BasisText(budget.basis), "\n");
   }
   return text;
 }
@@ -118,7 +120,7 @@ std::string BudgetText(const std::vector<ClassBudget>& budgets, int width) {
 }  // namespace
 
 absl::StatusOr<bool> ShowMemoryBudget(Session& session, const MemoryBudgetOptions& options) {
-  HPO_ASSIGN_OR_RETURN(const OfflineDevice device, ParseDevice(options.device));
+  HPO_ASSIGN_OR_RETURN(const memory::OfflineDevice device, memory::ParseDevice(options.device));
   HPO_ASSIGN_OR_RETURN(ParamMap params, ParseMemoryParams(options.params));
   HPO_ASSIGN_OR_RETURN(const ParamMap changed, ParseMemoryParams(options.compare));
   std::vector<ClassBudget> budgets;
@@ -138,4 +140,4 @@ absl::StatusOr<bool> ShowMemoryBudget(Session& session, const MemoryBudgetOption
   return budgets.back().verdict.planned.fits;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

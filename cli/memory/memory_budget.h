@@ -10,17 +10,17 @@
 #include "memory/offline/offline_card.h"
 #include "memory/offline/offline_model.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct MemoryBudgetOptions {
   std::vector<std::string> params;
   std::vector<std::string> compare;  // in place of those of `params`; empty: one column
-  CardOptions device;                // one card
-  KernelOptions kernels;
+  memory::CardOptions device;        // one card
+  memory::KernelOptions kernels;
 };
 
 // What a training run holds at its peak, class by class, before and after a change. Whether the
 // last fits. Needs no server.
 absl::StatusOr<bool> ShowMemoryBudget(Session& session, const MemoryBudgetOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -17,7 +17,7 @@
 #include "nlohmann/json.hpp"
 #include "worker/text/tokenizers/make_tokenizer.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -33,7 +33,7 @@ struct DatasetReport {
   std::string file;
   DatasetProfile profile;
   ModelFacts model;
-  OfflineDevice device;
+  memory::OfflineDevice device;
   DiagnosisOptions options;
   DatasetDiagnosis diagnosis;
 
@@ -53,7 +53,7 @@ Json HistogramJson(const LengthHistogram& histogram) {
 }
 
 Json TreatmentJson(const Treatment& treatment) {
-  const ConfigVerdict& verdict = treatment.verdict;
+  const memory::ConfigVerdict& verdict = treatment.verdict;
   return {{"name", treatment.name},
           {"note", treatment.note},
           {"samples", treatment.samples},
@@ -89,7 +89,7 @@ Json ReportJson(const DatasetReport& report) {
           {"grad_accum", options.grad_accum},
           {"passes", options.passes},
           {"card_bytes", report.device.cards.front().count},
-          {"basis", BasisJson(TrainerBasis(report.device))},
+          {"basis", memory::BasisJson(memory::TrainerBasis(report.device))},
           {"useful_share", report.diagnosis.useful_share},
           {"as_it_is", TreatmentJson(report.diagnosis.as_it_is)},
           {"savings", std::move(savings)}};
@@ -149,15 +149,15 @@ std::string ReportText(const DatasetReport& report, int width) {
   const bool fits = report.diagnosis.as_it_is.verdict.planned.fits;
   return absl::StrCat(ProfileText(report), "\n", table.Render(width), "\n",
                       fits ? "fits " : "does not fit ", FormatBytes(report.device.cards.front()),
-                      " as it is\n", BasisText(TrainerBasis(report.device)), "\n");
+                      " as it is\n", memory::BasisText(memory::TrainerBasis(report.device)), "\n");
 }
 
 // ---- Command ----
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& folder) {
+absl::StatusOr<std::unique_ptr<text::Tokenizer>> LoadTokenizer(const std::string& folder) {
   if (folder.empty()) return nullptr;
-  HPO_ASSIGN_OR_RETURN(const ModelFacts facts, FindModel(folder));
-  return MakeTokenizer(folder, facts.shape);
+  HPO_ASSIGN_OR_RETURN(const ModelFacts facts, memory::FindModel(folder));
+  return text::MakeTokenizer(folder, facts.shape);
 }
 
 std::string ModelOf(const MemoryDatasetOptions& options) {
@@ -190,9 +190,9 @@ int64_t KeepUpTo(const MemoryDatasetOptions& options, const DatasetReport& repor
 absl::StatusOr<bool> ShowMemoryDataset(Session& session, const MemoryDatasetOptions& options) {
   DatasetReport report;
   report.file = options.file;
-  HPO_ASSIGN_OR_RETURN(report.device, ParseDevice(options.device));
-  HPO_ASSIGN_OR_RETURN(report.model, FindTraceableModel(ModelOf(options)));
-  HPO_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer,
+  HPO_ASSIGN_OR_RETURN(report.device, memory::ParseDevice(options.device));
+  HPO_ASSIGN_OR_RETURN(report.model, memory::FindTraceableModel(ModelOf(options)));
+  HPO_ASSIGN_OR_RETURN(const std::unique_ptr<text::Tokenizer> tokenizer,
                        LoadTokenizer(options.tokenizer));
   HPO_ASSIGN_OR_RETURN(
       report.profile,
@@ -204,7 +204,7 @@ absl::StatusOr<bool> ShowMemoryDataset(Session& session, const MemoryDatasetOpti
                     .max_length = LengthOf(options, report),
                     .keep_up_to = KeepUpTo(options, report)};
   const auto decider = [&report](MemoryPolicy policy) {
-    return OfflineDecider({}, policy, {&report.model, 1}, report.device);
+    return memory::OfflineDecider({}, policy, {&report.model, 1}, report.device);
   };
   HPO_ASSIGN_OR_RETURN(
       report.diagnosis,
@@ -218,4 +218,4 @@ absl::StatusOr<bool> ShowMemoryDataset(Session& session, const MemoryDatasetOpti
   return report.diagnosis.as_it_is.verdict.planned.fits;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

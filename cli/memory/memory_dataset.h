@@ -9,7 +9,7 @@
 #include "cli/client/session.h"
 #include "memory/offline/offline_card.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct MemoryDatasetOptions {
   std::string file;
@@ -21,11 +21,11 @@ struct MemoryDatasetOptions {
   int64_t passes = 1;
   int64_t max_length = 0;  // 0: the longest text's, else 128
   int64_t keep_up_to = 0;  // 0: 5 items, or the 99th percentile of the texts
-  CardOptions device;
+  memory::CardOptions device;
 };
 
 // What the batches of a data file take, and what would save how much. Whether the largest batch
 // fits as it is. Needs no server.
 absl::StatusOr<bool> ShowMemoryDataset(Session& session, const MemoryDatasetOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -226,4 +226,4 @@ absl::Status ExplainTrialMemory(Session& session, TrialNumber number) {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -9,7 +9,7 @@
 #include "cli/client/session.h"
 #include "nlohmann/json_fwd.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct AttemptExplanation {
   AttemptNumber number;
@@ -45,4 +45,4 @@ std::string ExplanationText(const TrialExplanation& explanation, int width);
 // taught.
 absl::Status ExplainTrialMemory(Session& session, TrialNumber number);
 
-}  // namespace hpo
+}  // namespace hpo::cli

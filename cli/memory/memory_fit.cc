@@ -13,7 +13,7 @@
 #include "memory/offline/offline_model.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -22,14 +22,14 @@ constexpr int64_t kMostRows = 1 << 16;
 
 struct FitMatrix {
   std::string model;
-  OfflineDevice device;
-  Basis basis;
+  memory::OfflineDevice device;
+  memory::Basis basis;
   std::vector<int64_t> lengths;
   // By length, then card; nullopt: not even one row.
-  std::vector<std::vector<std::optional<ConfigVerdict>>> cells;
+  std::vector<std::vector<std::optional<memory::ConfigVerdict>>> cells;
 };
 
-Json CellJson(int64_t length, Bytes card, const std::optional<ConfigVerdict>& cell) {
+Json CellJson(int64_t length, Bytes card, const std::optional<memory::ConfigVerdict>& cell) {
   Json json = {{"length", length}, {"card_bytes", card.count}, {"micro_batch", nullptr}};
   if (!cell.has_value()) return json;
   json["micro_batch"] = cell->planned.plan.micro_batch;
@@ -47,12 +47,12 @@ Json MatrixJson(const FitMatrix& matrix) {
     }
   }
   return {{"model", matrix.model},
-          {"basis", BasisJson(matrix.basis)},
+          {"basis", memory::BasisJson(matrix.basis)},
           {"most_rows", kMostRows},
           {"cells", std::move(cells)}};
 }
 
-std::string CellText(const std::optional<ConfigVerdict>& cell) {
+std::string CellText(const std::optional<memory::ConfigVerdict>& cell) {
   if (!cell.has_value()) return "none";
   const int64_t rows = cell->planned.plan.micro_batch;
   return absl::StrCat(rows == kMostRows ? ">= " : "", rows);
@@ -70,7 +70,7 @@ std::string MatrixText(const FitMatrix& matrix, int width) {
     table.AddRow(std::move(cells));
   }
   return absl::StrCat("Largest micro-batch of ", matrix.model, "\n\n", table.Render(width), "\n",
-                      BasisText(matrix.basis), "\n");
+                      memory::BasisText(matrix.basis), "\n");
 }
 
 absl::Status CheckLengths(const ModelFacts& model, const std::vector<int64_t>& lengths) {
@@ -112,9 +112,9 @@ absl::StatusOr<bool> ShowMemoryFit(Session& session, const MemoryFitOptions& opt
   FitMatrix matrix{.lengths = options.lengths};
   HPO_ASSIGN_OR_RETURN(ParamMap params, ParseMemoryParams(options.params));
   HPO_RETURN_IF_ERROR(CheckParams(params));
-  HPO_ASSIGN_OR_RETURN(matrix.device, ParseDevice(options.device));
-  HPO_ASSIGN_OR_RETURN(const OfflineModel model,
-                       OfflineModel::Create(options.model, options.kernels, matrix.device));
+  HPO_ASSIGN_OR_RETURN(matrix.device, memory::ParseDevice(options.device));
+  HPO_ASSIGN_OR_RETURN(const memory::OfflineModel model,
+                       memory::OfflineModel::Create(options.model, options.kernels, matrix.device));
   matrix.model = model.facts().name;
   HPO_RETURN_IF_ERROR(CheckLengths(model.facts(), options.lengths));
   params["train.grad_accum"] = options.grad_accum;
@@ -135,4 +135,4 @@ absl::StatusOr<bool> ShowMemoryFit(Session& session, const MemoryFitOptions& opt
   return HasCell(matrix);
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -11,14 +11,14 @@
 #include "memory/offline/offline_card.h"
 #include "memory/offline/offline_model.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct MemoryFitOptions {
   std::string model;  // a name of the catalogue, or a config.json
   std::vector<std::string> params;
   std::vector<int64_t> lengths;
-  CardOptions device;
-  KernelOptions kernels;
+  memory::CardOptions device;
+  memory::KernelOptions kernels;
   int64_t grad_accum = 1;
 };
 
@@ -26,4 +26,4 @@ struct MemoryFitOptions {
 // Whether any cell has one. Needs no server.
 absl::StatusOr<bool> ShowMemoryFit(Session& session, const MemoryFitOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

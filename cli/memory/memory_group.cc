@@ -21,7 +21,7 @@
 #include "memory/offline/offline_card.h"
 #include "memory/offline/offline_model.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr int kExitDoesNotFit = 3;
@@ -38,7 +38,7 @@ void SetExample(CLI::App& command, const std::string& example) {
   command.footer("\nExample:\n  " + example + "\n");
 }
 
-void AddDevice(CLI::App& command, CardOptions& device, bool several) {
+void AddDevice(CLI::App& command, memory::CardOptions& device, bool several) {
   CLI::Option* const card =
       command.add_option("--card", device.cards, "Memory of the GPU, such as 24GiB")
           ->required(device.cards.empty())
@@ -66,7 +66,7 @@ void AddDevice(CLI::App& command, CardOptions& device, bool several) {
       ->type_name("SIZE");
 }
 
-void AddKernels(CLI::App& command, KernelOptions& options) {
+void AddKernels(CLI::App& command, memory::KernelOptions& options) {
   command
       .add_option("--kernels", options.kernels,
                   "Training step to assume [default: hpo-trainer's if it supports the model]")
@@ -295,4 +295,4 @@ Command MemoryGroup() {
       }};
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -3,9 +3,9 @@
 
 #include "cli/syntax/command.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // Exit status of those that predict: 3 where it does not fit.
 Command MemoryGroup();
 
-}  // namespace hpo
+}  // namespace hpo::cli

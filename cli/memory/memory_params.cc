@@ -8,7 +8,7 @@
 #include "cli/render/param_words.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 // Of any value.
@@ -84,4 +84,4 @@ absl::StatusOr<std::string> ModelNameOf(const ParamMap& params) {
   return absl::InvalidArgumentError("expected model.name=NAME, got none");
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "common/space/params.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // "train.batch_size=48 lora.base=nf4 ...".
 //   InvalidArgument  a word without '=', a parameter that is unknown (with a suggestion) or given
@@ -18,4 +18,4 @@ absl::StatusOr<ParamMap> ParseMemoryParams(const std::vector<std::string>& words
 //   InvalidArgument  it is not given
 absl::StatusOr<std::string> ModelNameOf(const ParamMap& params);
 
-}  // namespace hpo
+}  // namespace hpo::cli

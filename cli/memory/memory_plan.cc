@@ -13,30 +13,31 @@
 #include "memory/offline/offline_model.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json VerdictJson(const ConfigVerdict& verdict, const OfflineDevice& device) {
+Json VerdictJson(const memory::ConfigVerdict& verdict, const memory::OfflineDevice& device) {
   const MemoryVerdict shown{
       .estimate = verdict.planned.estimate,
       .plan = verdict.planned.plan,
       .fits = verdict.planned.fits,
       .usable = verdict.usable,
-      .explanation = verdict.planned.fits ? "" : ExplainMisfit(verdict.planned, verdict.usable)};
+      .explanation =
+          verdict.planned.fits ? "" : memory::ExplainMisfit(verdict.planned, verdict.usable)};
   Json json = MemoryJson(shown);
   if (!verdict.precision.empty()) json["plan"]["precision"] = verdict.precision;
   json["margin"] = verdict.planned.margin;
   json["required_bytes"] = verdict.required.count;
-  json["runs_from_bytes"] = CardFor(device, verdict.required).count;
+  json["runs_from_bytes"] = memory::CardFor(device, verdict.required).count;
   return json;
 }
 
-Json AdviceJson(const ParamMap& params, const OfflineDevice& device, const Basis& basis,
-                const ConfigAdvice& advice) {
+Json AdviceJson(const ParamMap& params, const memory::OfflineDevice& device,
+                const memory::Basis& basis, const memory::ConfigAdvice& advice) {
   Json changes = Json::array();
-  for (const ConfigChange& change : advice.changes) {
+  for (const memory::ConfigChange& change : advice.changes) {
     changes.push_back({{"change", change.what},
                        {"cost", change.cost},
                        {"params", Json::parse(ParamsToJson(change.params).dump())},
@@ -44,7 +45,7 @@ Json AdviceJson(const ParamMap& params, const OfflineDevice& device, const Basis
   }
   return {{"params", Json::parse(ParamsToJson(params).dump())},
           {"card_bytes", device.cards.front().count},
-          {"basis", BasisJson(basis)},
+          {"basis", memory::BasisJson(basis)},
           {"strict", VerdictJson(advice.literal, device)},
           {"changes", std::move(changes)},
           {"fits", advice.fits},
@@ -52,7 +53,7 @@ Json AdviceJson(const ParamMap& params, const OfflineDevice& device, const Basis
           {"smallest_card_bytes", advice.smallest_changed_capacity.count}};
 }
 
-std::string Verdict(const ConfigAdvice& advice, Bytes card) {
+std::string Verdict(const memory::ConfigAdvice& advice, Bytes card) {
   const std::string size = FormatBytes(card);
   if (advice.literal.planned.fits) return absl::StrCat("fits ", size, " as it is\n");
   const std::string smallest =
@@ -62,27 +63,29 @@ std::string Verdict(const ConfigAdvice& advice, Bytes card) {
   return absl::StrCat("does not fit ", size, ": take a smaller model", smallest);
 }
 
-std::string AdviceText(const OfflineDevice& device, const Basis& basis, const ConfigAdvice& advice,
-                       int width) {
+std::string AdviceText(const memory::OfflineDevice& device, const memory::Basis& basis,
+                       const memory::ConfigAdvice& advice, int width) {
   Table table({{"CHANGE"},
                {"BATCH = PARTS"},
                {"NEEDED", Align::kRight},
                {"RUNS FROM", Align::kRight},
                {"FITS"},
                {"COST"}});
-  const auto row = [&](const std::string& what, const ConfigVerdict& verdict,
+  const auto row = [&](const std::string& what, const memory::ConfigVerdict& verdict,
                        const std::string& cost) {
     table.AddRow({what, DescribePlan(verdict.planned.plan, verdict.precision),
-                  FormatBytes(verdict.required), FormatBytes(CardFor(device, verdict.required)),
+                  FormatBytes(verdict.required),
+                  FormatBytes(memory::CardFor(device, verdict.required)),
                   verdict.planned.fits ? "yes" : "no", cost});
   };
   row("as it is", advice.literal, "-");
-  for (const ConfigChange& change : advice.changes) row(change.what, change.verdict, change.cost);
+  for (const memory::ConfigChange& change : advice.changes)
+    row(change.what, change.verdict, change.cost);
   const Bytes card = device.cards.front();
   return absl::StrCat(table.Render(width),
                       "\nRUNS FROM: the smallest card that has as much to use; ", "of ",
                       FormatBytes(card), " that is ", FormatBytes(advice.literal.usable), "\n",
-                      Verdict(advice, card), BasisText(basis), "\n");
+                      Verdict(advice, card), memory::BasisText(basis), "\n");
 }
 
 }  // namespace
@@ -90,11 +93,12 @@ std::string AdviceText(const OfflineDevice& device, const Basis& basis, const Co
 absl::StatusOr<bool> ShowMemoryPlan(Session& session, const MemoryPlanOptions& options) {
   HPO_ASSIGN_OR_RETURN(const ParamMap params, ParseMemoryParams(options.params));
   HPO_ASSIGN_OR_RETURN(const std::string name, ModelNameOf(params));
-  HPO_ASSIGN_OR_RETURN(const OfflineDevice device, ParseDevice(options.device));
-  HPO_ASSIGN_OR_RETURN(const OfflineModel model,
-                       OfflineModel::Create(name, options.kernels, device));
-  HPO_ASSIGN_OR_RETURN(const Basis basis, model.BasisOf(params));
-  HPO_ASSIGN_OR_RETURN(const ConfigAdvice advice, model.Advise(params, device.cards.front()));
+  HPO_ASSIGN_OR_RETURN(const memory::OfflineDevice device, memory::ParseDevice(options.device));
+  HPO_ASSIGN_OR_RETURN(const memory::OfflineModel model,
+                       memory::OfflineModel::Create(name, options.kernels, device));
+  HPO_ASSIGN_OR_RETURN(const memory::Basis basis, model.BasisOf(params));
+  HPO_ASSIGN_OR_RETURN(const memory::ConfigAdvice advice,
+                       model.Advise(params, device.cards.front()));
   if (session.json) {
     PrintJson(AdviceJson(params, device, basis, advice), session.out);
   } else {
@@ -103,4 +107,4 @@ absl::StatusOr<bool> ShowMemoryPlan(Session& session, const MemoryPlanOptions& o
   return advice.fits;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

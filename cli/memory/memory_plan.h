@@ -10,15 +10,15 @@
 #include "memory/offline/offline_card.h"
 #include "memory/offline/offline_model.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct MemoryPlanOptions {
   std::vector<std::string> params;
-  CardOptions device;  // one card
-  KernelOptions kernels;
+  memory::CardOptions device;  // one card
+  memory::KernelOptions kernels;
 };
 
 // The cheapest changes that make a configuration fit. Whether it fits with them. Needs no server.
 absl::StatusOr<bool> ShowMemoryPlan(Session& session, const MemoryPlanOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -18,7 +18,7 @@
 #include "memory/plan/space_survey.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -32,17 +32,17 @@ std::string Percent(int64_t part, int64_t whole) {
       "%.1f %%", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-int64_t Known(const SpaceSurvey& survey) { return survey.configurations - survey.unknown; }
+int64_t Known(const memory::SpaceSurvey& survey) { return survey.configurations - survey.unknown; }
 
 constexpr char kTrainerKernels[] = "hpo-trainer";
 
 // Whose training step a known model's figures are.
-std::string KernelsOf(const ModelSurvey& model) {
-  const absl::StatusOr<ModelFacts> facts = FindModel(model.name);
+std::string KernelsOf(const memory::ModelSurvey& model) {
+  const absl::StatusOr<ModelFacts> facts = memory::FindModel(model.name);
   return facts.ok() && !TrainerSupports(facts->shape) ? "Hugging Face" : kTrainerKernels;
 }
 
-Json CutJson(const std::optional<SpaceCut>& cut) {
+Json CutJson(const std::optional<memory::SpaceCut>& cut) {
   if (!cut.has_value()) return nullptr;
   return {{"parameter", cut->parameter},
           {"cut", cut->description},
@@ -51,7 +51,7 @@ Json CutJson(const std::optional<SpaceCut>& cut) {
           {"fits_lost", cut->fits_lost}};
 }
 
-Json CountJson(const PolicyCount& count) {
+Json CountJson(const memory::PolicyCount& count) {
   const int64_t all = count.fits + count.does_not_fit;
   const Json share =
       all == 0 ? Json(nullptr) : Json(static_cast<double>(count.fits) / static_cast<double>(all));
@@ -61,9 +61,10 @@ Json CountJson(const PolicyCount& count) {
           {"cut", CutJson(count.cut)}};
 }
 
-Json SurveyJson(const StudySpec& study, const OfflineDevice& device, const SpaceSurvey& survey) {
+Json SurveyJson(const StudySpec& study, const memory::OfflineDevice& device,
+                const memory::SpaceSurvey& survey) {
   Json models = Json::array();
-  for (const ModelSurvey& model : survey.models) {
+  for (const memory::ModelSurvey& model : survey.models) {
     Json entry = {
         {"name", model.name}, {"configurations", model.configurations}, {"known", model.known}};
     if (model.known) {
@@ -77,7 +78,7 @@ Json SurveyJson(const StudySpec& study, const OfflineDevice& device, const Space
     models.push_back(std::move(entry));
   }
   Json cards = Json::array();
-  for (const CardSurvey& card : survey.cards) {
+  for (const memory::CardSurvey& card : survey.cards) {
     cards.push_back({{"card_bytes", card.capacity.count},
                      {"usable_bytes", card.usable.count},
                      {"strict", CountJson(card.strict)},
@@ -89,19 +90,19 @@ Json SurveyJson(const StudySpec& study, const OfflineDevice& device, const Space
           {"sampled", survey.sampled},
           {"unknown", survey.unknown},
           {"parameters", survey.parameters},
-          {"basis", BasisJson(TrainerBasis(device))},
+          {"basis", memory::BasisJson(memory::TrainerBasis(device))},
           {"huggingface_basis", kStepBasis},
           {"cards", std::move(cards)},
           {"models", std::move(models)}};
 }
 
-std::string CardTable(const SpaceSurvey& survey, int width) {
+std::string CardTable(const memory::SpaceSurvey& survey, int width) {
   Table table({{"CARD", Align::kRight},
                {"STRICT", Align::kRight},
                {"PLAN", Align::kRight},
                {"DO NOT FIT", Align::kRight},
                {"CUT"}});
-  for (const CardSurvey& card : survey.cards) {
+  for (const memory::CardSurvey& card : survey.cards) {
     std::string cut = "-";
     if (card.strict.cut.has_value()) {
       cut = absl::StrCat(card.strict.cut->description, ": ", card.strict.cut->misfits_removed,
@@ -116,7 +117,7 @@ std::string CardTable(const SpaceSurvey& survey, int width) {
   return table.Render(width);
 }
 
-std::string ModelTable(const SpaceSurvey& survey, int width) {
+std::string ModelTable(const memory::SpaceSurvey& survey, int width) {
   Table table({{"MODEL"},
                {"KERNELS"},
                {"CONFIGURATIONS", Align::kRight},
@@ -124,7 +125,7 @@ std::string ModelTable(const SpaceSurvey& survey, int width) {
                {"BY PLAN", Align::kRight},
                {"LARGEST", Align::kRight},
                {"FIT STRICT, BY CARD"}});
-  for (const ModelSurvey& model : survey.models) {
+  for (const memory::ModelSurvey& model : survey.models) {
     const std::string name = model.name.empty() ? "(the study's)" : model.name;
     table.AddRow({name, model.known ? KernelsOf(model) : "-", absl::StrCat(model.configurations),
                   OrDash(model.smallest_literal), OrDash(model.smallest_plan),
@@ -134,8 +135,8 @@ std::string ModelTable(const SpaceSurvey& survey, int width) {
   return table.Render(width);
 }
 
-std::string SurveyText(const StudySpec& study, const OfflineDevice& device,
-                       const SpaceSurvey& survey, int width) {
+std::string SurveyText(const StudySpec& study, const memory::OfflineDevice& device,
+                       const memory::SpaceSurvey& survey, int width) {
   std::string text =
       absl::StrCat("study ", study.name, ": ", survey.configurations, " configurations",
                    survey.sampled ? ", drawn at random, of " : " of ",
@@ -145,10 +146,11 @@ std::string SurveyText(const StudySpec& study, const OfflineDevice& device,
                     " of models whose steps cannot be traced are left out of the shares\n");
   }
   absl::StrAppend(&text, "\n", CardTable(survey, width), "\n", ModelTable(survey, width), "\n",
-                  BasisText(TrainerBasis(device)), "\n");
-  const bool has_step = std::any_of(
-      survey.models.begin(), survey.models.end(),
-      [](const ModelSurvey& model) { return model.known && KernelsOf(model) != kTrainerKernels; });
+                  memory::BasisText(memory::TrainerBasis(device)), "\n");
+  const bool has_step =
+      std::any_of(survey.models.begin(), survey.models.end(), [](const memory::ModelSurvey& model) {
+        return model.known && KernelsOf(model) != kTrainerKernels;
+      });
   if (has_step) absl::StrAppend(&text, "Hugging Face: ", kStepBasis, "\n");
   return text;
 }
@@ -162,29 +164,31 @@ absl::StatusOr<StudySpec> FindSpec(Session& session, const std::string& file) {
   return study.spec;
 }
 
-bool AllFit(const StudySpec& study, const SpaceSurvey& survey) {
+bool AllFit(const StudySpec& study, const memory::SpaceSurvey& survey) {
   const bool strict = study.memory.policy == MemoryPolicy::kStrict;
-  return std::all_of(survey.cards.begin(), survey.cards.end(), [strict](const CardSurvey& card) {
-    return (strict ? card.strict : card.plan).does_not_fit == 0;
-  });
+  return std::all_of(survey.cards.begin(), survey.cards.end(),
+                     [strict](const memory::CardSurvey& card) {
+                       return (strict ? card.strict : card.plan).does_not_fit == 0;
+                     });
 }
 
 }  // namespace
 
 absl::StatusOr<bool> ShowMemorySpace(Session& session, const MemorySpaceOptions& options) {
-  HPO_ASSIGN_OR_RETURN(const OfflineDevice device, ParseDevice(options.device));
+  HPO_ASSIGN_OR_RETURN(const memory::OfflineDevice device, memory::ParseDevice(options.device));
   HPO_ASSIGN_OR_RETURN(const StudySpec study, FindSpec(session, options.file));
-  const FitDecider decider =
-      OfflineDecider(study, MemoryPolicy::kStrict, FindModels(study), device);
-  StepNeeds steps(study, device);
+  const memory::FitDecider decider =
+      memory::OfflineDecider(study, MemoryPolicy::kStrict, memory::FindModels(study), device);
+  memory::StepNeeds steps(study, device);
   HPO_ASSIGN_OR_RETURN(
-      const SpaceSurvey survey,
-      SurveySpace(study, decider,
-                  {.cards = device.cards,
-                   .otherwise = [&steps](const ParamMap& params, const TrainingConfig& config,
-                                         const MemoryPlan& plan) {
-                     return steps.Of(params, config, plan);
-                   }}));
+      const memory::SpaceSurvey survey,
+      memory::SurveySpace(
+          study, decider,
+          {.cards = device.cards,
+           .otherwise = [&steps](const ParamMap& params, const memory::TrainingConfig& config,
+                                 const MemoryPlan& plan) {
+             return steps.Of(params, config, plan);
+           }}));
   if (session.json) {
     PrintJson(SurveyJson(study, device, survey), session.out);
   } else {
@@ -193,4 +197,4 @@ absl::StatusOr<bool> ShowMemorySpace(Session& session, const MemorySpaceOptions&
   return AllFit(study, survey);
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -8,15 +8,15 @@
 #include "cli/client/session.h"
 #include "memory/offline/offline_card.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct MemorySpaceOptions {
   std::string file;  // a study's file or preset; empty: the session's study, from its server
-  CardOptions device;
+  memory::CardOptions device;
 };
 
 // How much of a study's space fits each card. Whether all of it fits all of them by the study's own
 // policy.
 absl::StatusOr<bool> ShowMemorySpace(Session& session, const MemorySpaceOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

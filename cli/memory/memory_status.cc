@@ -16,7 +16,7 @@
 #include "common/device/nvml.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -134,4 +134,4 @@ absl::Status ShowMemoryStatus(Session& session) {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -11,7 +11,7 @@
 #include "common/device/host_memory.h"
 #include "nlohmann/json_fwd.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct MemoryStatus {
   std::vector<GpuState> cards;
@@ -27,4 +27,4 @@ std::string MemoryStatusText(const MemoryStatus& status, int width);
 // and no card.
 absl::Status ShowMemoryStatus(Session& session);
 
-}  // namespace hpo
+}  // namespace hpo::cli

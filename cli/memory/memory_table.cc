@@ -19,7 +19,7 @@
 #include "nlohmann/json.hpp"
 #include "worker/text/data/csv.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -30,8 +30,8 @@ constexpr char kNote[] = "note";
 struct TableRow {
   std::vector<std::string> fields;
   ParamMap params;
-  Basis basis;
-  ConfigAdvice advice;
+  memory::Basis basis;
+  memory::ConfigAdvice advice;
 };
 
 struct ConfigTable {
@@ -46,7 +46,7 @@ absl::StatusOr<std::string> ReadTable(const std::string& path) {
 
 // What the record's fields say, of the columns that are parameters.
 absl::StatusOr<ParamMap> ParamsOf(const std::vector<std::string>& columns,
-                                  const CsvRecord& record) {
+                                  const text::CsvRecord& record) {
   if (record.fields.size() != columns.size()) {
     return absl::InvalidArgumentError(absl::StrCat("expected ", columns.size(), " fields (",
                                                    absl::StrJoin(columns, ", "), "), got ",
@@ -63,23 +63,25 @@ absl::StatusOr<ParamMap> ParamsOf(const std::vector<std::string>& columns,
       absl::StrCat(kModelNameParameter, ": expected a name, got none"));
 }
 
-absl::StatusOr<TableRow> Answer(const std::vector<std::string>& columns, const CsvRecord& record,
-                                const KernelOptions& kernels, const OfflineDevice& device) {
+absl::StatusOr<TableRow> Answer(const std::vector<std::string>& columns,
+                                const text::CsvRecord& record, const memory::KernelOptions& kernels,
+                                const memory::OfflineDevice& device) {
   TableRow row{.fields = record.fields};
   HPO_ASSIGN_OR_RETURN(row.params, ParamsOf(columns, record));
   HPO_ASSIGN_OR_RETURN(
-      const OfflineModel model,
-      OfflineModel::Create(*FindString(row.params, kModelNameParameter), kernels, device));
+      const memory::OfflineModel model,
+      memory::OfflineModel::Create(*FindString(row.params, kModelNameParameter), kernels, device));
   HPO_ASSIGN_OR_RETURN(row.basis, model.BasisOf(row.params));
   HPO_ASSIGN_OR_RETURN(row.advice, model.Advise(row.params, device.cards.front()));
   return row;
 }
 
 absl::StatusOr<ConfigTable> Answers(const std::string& text, const std::string& origin,
-                                    const KernelOptions& kernels, const OfflineDevice& device) {
+                                    const memory::KernelOptions& kernels,
+                                    const memory::OfflineDevice& device) {
   ConfigTable table;
-  CsvScanner scanner(text, origin);
-  CsvRecord record;
+  text::CsvScanner scanner(text, origin);
+  text::CsvRecord record;
   HPO_ASSIGN_OR_RETURN(const bool has_header, scanner.Next(record));
   if (has_header) table.columns = record.fields;
   for (;;) {
@@ -98,26 +100,26 @@ absl::StatusOr<ConfigTable> Answers(const std::string& text, const std::string& 
 }
 
 // What makes it fit, and what it needs then.
-std::string PlanText(const ConfigAdvice& advice) {
+std::string PlanText(const memory::ConfigAdvice& advice) {
   if (advice.literal.planned.fits) return "as it is";
   if (advice.changes.empty()) return "nothing helps";
   std::vector<std::string> changes;
-  for (const ConfigChange& change : advice.changes) changes.push_back(change.what);
+  for (const memory::ConfigChange& change : advice.changes) changes.push_back(change.what);
   return absl::StrCat(absl::StrJoin(changes, ", "), ": ",
                       FormatBytes(advice.changes.back().verdict.required),
                       advice.fits ? "" : ", which does not fit");
 }
 
-Json TableJson(const ConfigTable& table, const OfflineDevice& device) {
+Json TableJson(const ConfigTable& table, const memory::OfflineDevice& device) {
   Json rows = Json::array();
   for (const TableRow& row : table.rows) {
     Json changes = Json::array();
-    for (const ConfigChange& change : row.advice.changes) changes.push_back(change.what);
-    const ConfigAdvice& advice = row.advice;
+    for (const memory::ConfigChange& change : row.advice.changes) changes.push_back(change.what);
+    const memory::ConfigAdvice& advice = row.advice;
     rows.push_back({{"params", Json::parse(ParamsToJson(row.params).dump())},
-                    {"basis", BasisJson(row.basis)},
+                    {"basis", memory::BasisJson(row.basis)},
                     {"required_bytes", advice.literal.required.count},
-                    {"runs_from_bytes", CardFor(device, advice.literal.required).count},
+                    {"runs_from_bytes", memory::CardFor(device, advice.literal.required).count},
                     {"fits", advice.literal.planned.fits},
                     {"changes", std::move(changes)},
                     {"fits_with_changes", advice.fits}});
@@ -125,7 +127,7 @@ Json TableJson(const ConfigTable& table, const OfflineDevice& device) {
   return {{"card_bytes", device.cards.front().count}, {"rows", std::move(rows)}};
 }
 
-std::string TableText(const ConfigTable& answers, const OfflineDevice& device, int width) {
+std::string TableText(const ConfigTable& answers, const memory::OfflineDevice& device, int width) {
   std::vector<Column> columns;
   for (const std::string& name : answers.columns) {
     const bool is_text = name == kNote || name == kModelNameParameter;
@@ -137,17 +139,17 @@ std::string TableText(const ConfigTable& answers, const OfflineDevice& device, i
   Table table(std::move(columns));
   for (const TableRow& row : answers.rows) {
     std::vector<std::string> cells = row.fields;
-    const ConfigVerdict& literal = row.advice.literal;
-    cells.insert(cells.end(),
-                 {FormatBytes(literal.required), FormatBytes(CardFor(device, literal.required)),
-                  literal.planned.fits ? "yes" : "no", PlanText(row.advice)});
+    const memory::ConfigVerdict& literal = row.advice.literal;
+    cells.insert(cells.end(), {FormatBytes(literal.required),
+                               FormatBytes(memory::CardFor(device, literal.required)),
+                               literal.planned.fits ? "yes" : "no", PlanText(row.advice)});
     table.AddRow(std::move(cells));
   }
   const Bytes card = device.cards.front();
   std::string text = absl::StrCat(table.Render(width), "\non ", FormatBytes(card), ", of which ",
-                                  FormatBytes(UsableOf(device, card)), " may be used\n");
+                                  FormatBytes(memory::UsableOf(device, card)), " may be used\n");
   for (const TableRow& row : answers.rows) {
-    const std::string basis = BasisText(row.basis);
+    const std::string basis = memory::BasisText(row.basis);
     if (absl::StrContains(text, basis)) continue;
     absl::StrAppend(&text, basis, "\n");
   }
@@ -157,7 +159,7 @@ std::string TableText(const ConfigTable& answers, const OfflineDevice& device, i
 }  // namespace
 
 absl::StatusOr<bool> ShowMemoryTable(Session& session, const MemoryTableOptions& options) {
-  HPO_ASSIGN_OR_RETURN(const OfflineDevice device, ParseDevice(options.device));
+  HPO_ASSIGN_OR_RETURN(const memory::OfflineDevice device, memory::ParseDevice(options.device));
   HPO_ASSIGN_OR_RETURN(const std::string text, ReadTable(options.file));
   const std::string origin = options.file == "-" ? "standard input" : options.file;
   HPO_ASSIGN_OR_RETURN(const ConfigTable table, Answers(text, origin, options.kernels, device));
@@ -171,4 +173,4 @@ absl::StatusOr<bool> ShowMemoryTable(Session& session, const MemoryTableOptions&
   return fits;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -9,16 +9,16 @@
 #include "memory/offline/offline_card.h"
 #include "memory/offline/offline_model.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct MemoryTableOptions {
   std::string file;  // CSV with a header of parameters, a configuration a row; "-": standard input
-  CardOptions device;  // one card
-  KernelOptions kernels;
+  memory::CardOptions device;  // one card
+  memory::KernelOptions kernels;
 };
 
 // What each configuration of a file needs on a card, and what would make it fit. Whether all fit as
 // they are. Needs no server.
 absl::StatusOr<bool> ShowMemoryTable(Session& session, const MemoryTableOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -7,14 +7,14 @@
 #include "memory/offline/offline_card.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 absl::StatusOr<MemoryQuery> QueryOf(const StudyStatus& study, const MemoryOptions& options) {
   MemoryQuery query{.study = study.spec.name, .worker = options.worker};
   HPO_ASSIGN_OR_RETURN(query.params, ParseParamWords(options.params, study.spec.space));
   if (!options.limit.empty()) {
-    HPO_ASSIGN_OR_RETURN(query.limit, ParseSizeOption("--limit", options.limit));
+    HPO_ASSIGN_OR_RETURN(query.limit, memory::ParseSizeOption("--limit", options.limit));
   }
   return query;
 }
@@ -51,4 +51,4 @@ absl::StatusOr<bool> CompareMemory(Session& session, const MemoryOptions& option
   return after.fits;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct MemoryOptions {
   std::vector<std::string> params;
@@ -24,4 +24,4 @@ absl::StatusOr<bool> EstimateMemory(Session& session, const MemoryOptions& optio
 absl::StatusOr<bool> CompareMemory(Session& session, const MemoryOptions& before,
                                    const std::vector<std::string>& compare);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -18,7 +18,7 @@
 #include "common/base/status.h"
 #include "common/command_line/bounds.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr char kExamples[] = R"(
@@ -143,4 +143,4 @@ void DeclareCommands(CLI::App& app, std::string& study, ChosenCommand& chosen) {
   for (const Command& row : AllCommands()) Declare(app, row, kExamples, study, chosen);
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -5,7 +5,7 @@
 
 #include "cli/syntax/command.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct ChosenCommand {
   Action action;
@@ -18,4 +18,4 @@ struct ChosenCommand {
 // line, `study` becomes the name that it gives, and `chosen` its command; both outlive `app`.
 void DeclareCommands(CLI::App& app, std::string& study, ChosenCommand& chosen);
 
-}  // namespace hpo
+}  // namespace hpo::cli

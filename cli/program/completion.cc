@@ -14,7 +14,7 @@
 #include "cli/render/wording.h"
 #include "common/study_file/study_file.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr char kBashScript[] = R"(# Completion of hpo for bash; written by: hpo completion bash
@@ -293,4 +293,4 @@ absl::StatusOr<std::string> CompletionScript(const std::string& shell) {
       absl::StrCat("completion: expected bash, zsh or fish, got '", shell, "'"));
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

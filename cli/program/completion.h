@@ -11,7 +11,7 @@ namespace CLI {
 class App;
 }
 
-namespace hpo {
+namespace hpo::cli {
 
 struct Completions {
   enum class Paths { kNone, kFiles, kFolders };
@@ -47,4 +47,4 @@ std::string CompletionText(const Completions& completions);
 //   InvalidArgument  another shell
 absl::StatusOr<std::string> CompletionScript(const std::string& shell);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -10,10 +10,11 @@
 
 int main(int argc, char** argv) {
   hpo::OpenStandardStreams();
-  const hpo::Terminal errors = hpo::DetectTerminal(STDERR_FILENO);
-  hpo::WrappedOutput wrapped(std::cerr, std::max(1, errors.columns));
+  const hpo::cli::Terminal errors = hpo::cli::DetectTerminal(STDERR_FILENO);
+  hpo::cli::WrappedOutput wrapped(std::cerr, std::max(1, errors.columns));
   std::ostream wrapped_err(&wrapped);
   std::ostream& err = errors.interactive && errors.columns > 0 ? wrapped_err : std::cerr;
-  const int status = hpo::RunHpo(argc, argv, hpo::DetectTerminal(STDOUT_FILENO), std::cout, err);
+  const int status =
+      hpo::cli::RunHpo(argc, argv, hpo::cli::DetectTerminal(STDOUT_FILENO), std::cout, err);
   return hpo::FinishOutput(std::cout, err, status);
 }

@@ -26,7 +26,7 @@
 #include "common/command_line/server_address.h"
 #include "common/command_line/shell_word.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 struct GlobalOptions {
@@ -187,4 +187,4 @@ int RunHpo(int argc, const char* const* argv, const Terminal& terminal, std::ost
   return status.ok() ? *status : PrintError(status.status(), err);
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -5,7 +5,7 @@
 
 #include "cli/client/terminal.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // Exit status (common/command_line/exit_status.h). Beyond it:
 //   3  `hpo memory estimate`: it does not fit
@@ -13,4 +13,4 @@ namespace hpo {
 int RunHpo(int argc, const char* const* argv, const Terminal& terminal, std::ostream& out,
            std::ostream& err);
 
-}  // namespace hpo
+}  // namespace hpo::cli

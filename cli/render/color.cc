@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 // Source: ECMA-48, 8.3.117 (select graphic rendition).
@@ -50,4 +50,4 @@ Color ColorOfState(absl::string_view state) {
   return Color::kPlain;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -5,7 +5,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 enum class Color { kPlain, kBold, kDim, kRed, kGreen, kYellow, kCyan };
 
@@ -16,4 +16,4 @@ std::string Colored(absl::string_view text, Color color, bool enabled = true);
 // Colour of a trial's or a study's state, as DescribeState and the table of studies write it.
 Color ColorOfState(absl::string_view state);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -13,7 +13,7 @@
 #include "memory/need/estimate_fields.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 
 template <>
 struct JsonForm<absl::Time> {
@@ -210,10 +210,11 @@ Json MemoryJson(const MemoryVerdict& verdict) {
                {"usable_bytes", verdict.usable.count},
                {"plan", Shown(verdict.plan)}};
   VisitFields(verdict.estimate, [&](const Field& field, const auto& member) {
-    if (!absl::StartsWith(field.key, "expected_")) AddField<MemoryEstimate>(field, member, json);
+    if (!absl::StartsWith(field.key, "expected_"))
+      AddField<memory::MemoryEstimate>(field, member, json);
   });
   json["explanation"] = verdict.explanation;
   return json;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -8,7 +8,7 @@
 #include "cli/client/trial_client.h"
 #include "nlohmann/json_fwd.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 
 // The document on lines of its own, indented.
 void PrintJson(const nlohmann::ordered_json& json, std::ostream& out);
@@ -25,4 +25,4 @@ nlohmann::ordered_json DomainJson(const Domain& domain);
 
 nlohmann::ordered_json MemoryJson(const MemoryVerdict& verdict);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -8,12 +8,12 @@
 #include "cli/render/table.h"
 #include "cli/render/wording.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 // The estimate by class, then its sums.
 std::vector<std::pair<const char*, Bytes>> MemoryLines(const MemoryVerdict& verdict) {
-  const MemoryEstimate& estimate = verdict.estimate;
+  const memory::MemoryEstimate& estimate = verdict.estimate;
   return {{"weights", estimate.weights},
           {"gradients", estimate.gradients},
           {"optimizer", estimate.optimizer},
@@ -63,4 +63,4 @@ std::string CompareText(const MemoryVerdict& before, const MemoryVerdict& after,
                       "after: ", VerdictText(after));
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

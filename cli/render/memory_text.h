@@ -6,7 +6,7 @@
 
 #include "cli/client/trial_client.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // The estimate by class and the verdict.
 std::string MemoryText(const MemoryVerdict& verdict, int width);
@@ -14,4 +14,4 @@ std::string MemoryText(const MemoryVerdict& verdict, int width);
 // Two estimates side by side, with what the second has more or less.
 std::string CompareText(const MemoryVerdict& before, const MemoryVerdict& after, int width);
 
-}  // namespace hpo
+}  // namespace hpo::cli

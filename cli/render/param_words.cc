@@ -8,7 +8,7 @@
 #include "common/base/spelling.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 // One overload a domain; nullopt where `text` is none of its values.
@@ -112,4 +112,4 @@ absl::StatusOr<ParamMap> ParseParamWords(const std::vector<std::string>& words,
   return params;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

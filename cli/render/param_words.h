@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "common/space/search_space.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // Ranges are left to the server, which also knows the constraints.
 // `unknown` begins what is said of a parameter that the space lacks.
@@ -24,4 +24,4 @@ absl::StatusOr<ParamMap> ParseParamWords(const std::vector<std::string>& words,
 // as another choice: null is null, "null" a text. nullopt: none.
 std::optional<ParamValue> ChoiceWritten(const CategoricalDomain& domain, const std::string& text);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -7,7 +7,7 @@
 #include "cli/render/wording.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 // JSON is YAML, but for "3e-05", which YAML 1.1 takes for text without a point.
@@ -43,4 +43,4 @@ std::string ParamsYaml(const std::vector<Trial>& trials, const StudySpec& study)
   return text;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -7,10 +7,10 @@
 #include "common/study/study.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // One document a trial: a mapping of its parameters, below a comment with its values. Every value
 // reads back as what it is, by YAML 1.1 and 1.2 alike.
 std::string ParamsYaml(const std::vector<Trial>& trials, const StudySpec& study);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -9,7 +9,7 @@
 #include "cli/render/color.h"
 #include "cli/render/wording.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 // Of how a trial ended, as one line of news; hpo trial show and hpo trial logs have all of it.
@@ -105,4 +105,4 @@ std::string FinishedLine(const Trial& trial, const StudyStatus& study, bool colo
                       OrDash(study.best_value), study.best_violation > 0.0 ? ", infeasible" : "");
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -10,7 +10,7 @@
 #include "common/study/study_status.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // Steps of the trials that run now, by number; 0 where nothing has been measured yet.
 using RunningSteps = std::map<TrialNumber, int64_t>;
@@ -33,4 +33,4 @@ std::string AwaitedLine(const StudyStatus& study, const std::vector<Trial>& runn
 // best is #4 with 0.7204". `colors`: its state has its colour.
 std::string FinishedLine(const Trial& trial, const StudyStatus& study, bool colors = false);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -12,7 +12,7 @@
 #include "cli/render/wording.h"
 #include "common/study/outcome_text.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr int kStudyNameColumns = 12;
@@ -214,4 +214,4 @@ std::string SpaceTable(const SearchSpace& space, int width, bool colors) {
   return absl::StrCat(table.Render(width, colors), "\n", narrowings.Render(width, colors));
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

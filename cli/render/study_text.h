@@ -7,7 +7,7 @@
 
 #include "common/study/study_status.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // One line a study.
 std::string RenderStudyTable(const std::vector<StudyStatus>& studies, int width,
@@ -25,4 +25,4 @@ std::string FailureText(const StudyStatus& study);
 // The space, one line a parameter, then one a narrowing.
 std::string SpaceTable(const SearchSpace& space, int width, bool colors = false);
 
-}  // namespace hpo
+}  // namespace hpo::cli

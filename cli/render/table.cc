@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "common/command_line/wrapped_line.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr int kGap = 2;
@@ -154,4 +154,4 @@ std::string Table::Render(int width, bool colors) const {
   return text;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

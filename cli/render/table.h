@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "cli/render/color.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 enum class Align { kLeft, kRight };
 
@@ -54,4 +54,4 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -12,7 +12,7 @@
 #include "cli/render/table.h"
 #include "cli/render/wording.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr char kStateTitle[] = "STATE";
@@ -184,4 +184,4 @@ std::string TrialTable(const std::vector<Trial>& trials, const StudyStatus& stud
                       : absl::StrCat(table, "in all: ", Printable(FormatParams(same)), "\n");
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

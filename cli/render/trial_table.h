@@ -7,7 +7,7 @@
 #include "common/study/study_status.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // One line a trial: its value of each objective (the last measured where it has no result), those
 // parameters that vary, and why it did not complete. Parameters that are the same in all stand
@@ -15,4 +15,4 @@ namespace hpo {
 std::string TrialTable(const std::vector<Trial>& trials, const StudyStatus& study, int width,
                        bool colors = false);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -15,7 +15,7 @@
 #include "common/study/outcome_text.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr int kTrialNameColumns = 10;
@@ -226,4 +226,4 @@ std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study,
   return text;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -8,7 +8,7 @@
 #include "common/study/study_status.h"
 #include "common/study/trial_view.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // One trial: parameters, why it ended, which of the study's constraints it violates, bytes
 // predicted, used and allowed, each attempt and plan, and where it ran out of memory, what and
@@ -20,4 +20,4 @@ std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>
 std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study, int width,
                      bool colors = false);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 std::vector<std::string> TrialWarnings(absl::string_view log, size_t most) {
   constexpr absl::string_view kWarning = " warn trial #";
@@ -28,4 +28,4 @@ std::vector<std::string> TrialWarnings(absl::string_view log, size_t most) {
   return warnings;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -6,10 +6,10 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // The texts of the lines "TIME warn trial #3: TEXT", each once, in their order; at most `most`,
 // then one that says how many there are more.
 std::vector<std::string> TrialWarnings(absl::string_view log, size_t most);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -10,7 +10,7 @@
 #include "cli/client/terminal.h"
 #include "common/study/outcome_text.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr int kFewestDigits = 4;
@@ -209,4 +209,4 @@ std::string DescribeOoms(const TrialCounts& counts) {
   return absl::StrCat(text, ", ", counts.oom_predicted, " predicted");
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

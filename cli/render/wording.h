@@ -11,7 +11,7 @@
 #include "common/study/study_status.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 inline constexpr TrialState kTrialStates[] = {TrialState::kQueued,    TrialState::kRunning,
                                               TrialState::kCompleted, TrialState::kPruned,
@@ -81,4 +81,4 @@ std::string AttributeLines(const Attributes& attributes, int width);
 // "OOM 2 met (1 recovered), 1 predicted".
 std::string DescribeOoms(const TrialCounts& counts);
 
-}  // namespace hpo
+}  // namespace hpo::cli

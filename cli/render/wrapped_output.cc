@@ -3,7 +3,7 @@
 #include "absl/strings/match.h"
 #include "common/command_line/wrapped_line.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 WrappedOutput::int_type WrappedOutput::overflow(int_type character) {
   if (traits_type::eq_int_type(character, traits_type::eof())) return sync() == 0 ? 0 : character;
@@ -37,4 +37,4 @@ void WrappedOutput::PassOnLine() {
   is_continued_ = false;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -5,7 +5,7 @@
 #include <streambuf>
 #include <string>
 
-namespace hpo {
+namespace hpo::cli {
 
 // Passes each line on to `to` as WrappedLine (common/command_line/wrapped_line.h) puts it, as soon
 // as it is whole. What is flushed in the middle of a line is passed on as it is, so that a line can
@@ -30,4 +30,4 @@ class WrappedOutput final : public std::streambuf {
   bool is_continued_ = false;  // a part of the line is passed on already
 };
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -4,7 +4,7 @@
 
 #include "common/command_line/exit_status.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 Action Plain(std::function<absl::Status(Session&)> action) {
   return [action = std::move(action)](Session& session) -> absl::StatusOr<int> {
@@ -17,4 +17,4 @@ Declaration WithoutOptions(Action action) {
   return [action = std::move(action)](CLI::App&, std::string&) { return action; };
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

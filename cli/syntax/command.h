@@ -12,7 +12,7 @@ namespace CLI {
 class App;
 }
 
-namespace hpo {
+namespace hpo::cli {
 
 // What a chosen command does; returns the exit status where it is not the status' own.
 using Action = std::function<absl::StatusOr<int>(Session&)>;
@@ -48,4 +48,4 @@ struct Command {
   std::vector<Command> commands;
 };
 
-}  // namespace hpo
+}  // namespace hpo::cli

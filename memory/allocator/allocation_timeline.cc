@@ -1,6 +1,6 @@
 #include "memory/allocator/allocation_timeline.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 int64_t TensorBytes(std::initializer_list<int64_t> factors) {
   int64_t product = 1;
@@ -45,4 +45,4 @@ void AllocationTimeline::Append(const AllocationTimeline& part, int64_t times) {
   now_.gradients += times * part.now_.gradients;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace hpo {
+namespace hpo::memory {
 
 // The largest size of one tensor that is told apart: 16 TiB. More than any device has, and small
 // enough that no sum over a model can overflow.
@@ -47,4 +47,4 @@ class AllocationTimeline {
   Level peak_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hpo {
+namespace hpo::memory {
 
 const char* Name(MemoryClass memory_class) {
   switch (memory_class) {
@@ -99,4 +99,4 @@ Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& opti
   return Bytes{enough * unit.count};
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

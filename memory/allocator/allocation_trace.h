@@ -10,7 +10,7 @@
 #include "common/base/bytes.h"
 #include "memory/allocator/allocator_model.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // What a tensor is for. kTemporary: freed before the operation that made it ends.
 enum class MemoryClass : uint8_t {
@@ -80,4 +80,4 @@ Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& opti
 Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options,
                       const AllocatorStats& unlimited, Bytes unit = MiB(2));
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr int64_t kSmallestBlock = 512;
@@ -427,4 +427,4 @@ std::vector<AllocatorModel::Segment> AllocatorModel::Snapshot() const {
   return segments;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -26,7 +26,7 @@
 #include "memory/allocator/block_list.h"
 #include "memory/allocator/free_pool.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 struct AllocatorOptions {
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
@@ -154,4 +154,4 @@ class AllocatorModel {
   int64_t num_large_requests_ = 0;  // while garbage is collected
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

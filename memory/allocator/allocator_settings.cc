@@ -12,7 +12,7 @@
 #include "common/base/bytes.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr char kExpandable[] = "expandable_segments";
@@ -95,4 +95,4 @@ std::string FormatAllocatorSettings(const AllocatorOptions& options) {
   return text;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

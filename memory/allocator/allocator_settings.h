@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "memory/allocator/allocator_model.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Options that are not named keep their defaults; an empty text names none.
 // roundup_power2_divisions is one number, for all sizes.
@@ -20,4 +20,4 @@ absl::StatusOr<AllocatorOptions> ParseAllocatorSettings(absl::string_view text);
 // the defaults; the limit has no place in it.
 std::string FormatAllocatorSettings(const AllocatorOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -1,6 +1,6 @@
 #include "memory/allocator/block_list.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 BlockList::Index BlockList::Add(const SegmentBlock& block) {
   if (unused_.empty()) {
@@ -39,4 +39,4 @@ void BlockList::JoinNext(Index block) {
   Remove(gone);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

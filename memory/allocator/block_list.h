@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace hpo {
+namespace hpo::memory {
 
 struct SegmentBlock {
   enum class State : uint8_t { kAllocated, kFree, kUnmapped };
@@ -47,4 +47,4 @@ class BlockList {
   std::vector<Index> unused_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr int kSmallestLog2 = 9;
@@ -73,4 +73,4 @@ std::vector<FreePool::Entry> FreePool::Sorted() const {
   return sorted;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace hpo {
+namespace hpo::memory {
 
 class FreePool {
  public:
@@ -51,4 +51,4 @@ class FreePool {
   uint64_t filled_ = 0;  // a bit for each bin that has entries
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

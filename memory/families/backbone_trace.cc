@@ -15,7 +15,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // ---- All families ------------------------------------------------------------------------------
 
@@ -176,4 +176,4 @@ std::unique_ptr<BackboneTrace> MakeBackboneTrace(TracedDevice& device, const Mod
   return MakeLlamaBackboneTrace(device, shape, parameters);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -18,7 +18,7 @@
 #include "memory/trace/traced_device.h"
 #include "memory/trace/trial_passes.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // The tensors of one batch on the device.
 struct TracedBatch {
@@ -158,4 +158,4 @@ void KeepConstants(TracedDevice& device, const ModelShape& shape);
 std::unique_ptr<BackboneTrace> MakeBackboneTrace(TracedDevice& device, const ModelShape& shape,
                                                  const ModelParameters& parameters);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -11,7 +11,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr int64_t kScanBytes = 1279;
@@ -82,4 +82,4 @@ std::unique_ptr<BackboneTrace> MakeBertBackboneTrace(TracedDevice& device, const
   return std::make_unique<BertBackboneTrace>(device, shape, parameters);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -5,9 +5,9 @@
 
 #include "memory/families/backbone_trace.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 std::unique_ptr<BackboneTrace> MakeBertBackboneTrace(TracedDevice& device, const ModelShape& shape,
                                                      const ModelParameters& parameters);
 
-}  // namespace hpo
+}  // namespace hpo::memory

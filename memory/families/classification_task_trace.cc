@@ -7,7 +7,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 class ClassificationTrace final : public TaskTrace {
@@ -83,4 +83,4 @@ std::unique_ptr<TaskTrace> MakeClassificationTrace(TracedDevice& device,
   return std::make_unique<ClassificationTrace>(device, shape);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

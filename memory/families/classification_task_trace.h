@@ -5,9 +5,9 @@
 
 #include "memory/families/task_trace.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 std::unique_ptr<TaskTrace> MakeClassificationTrace(TracedDevice& device,
                                                    const ClassifierShape& shape);
 
-}  // namespace hpo
+}  // namespace hpo::memory

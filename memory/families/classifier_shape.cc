@@ -5,7 +5,7 @@
 #include "common/models/model_modules.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 Bytes Rounded(int64_t bytes, const KernelTraits& traits) {
@@ -78,4 +78,4 @@ Bytes HeadStateBytes(const ClassifierShape& shape, const KernelTraits& traits) {
   return all;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -14,7 +14,7 @@
 #include "memory/trace/lora.h"
 #include "memory/trace/optimizer_states.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 struct ClassifierShape {
   ModelShape model;                 // with the trial's dropout
@@ -47,4 +47,4 @@ std::vector<ParameterExtent> HeadExtents(const ClassifierShape& shape);
 Bytes HeadParameterBytes(const ClassifierShape& shape, const KernelTraits& traits);
 Bytes HeadStateBytes(const ClassifierShape& shape, const KernelTraits& traits);
 
-}  // namespace hpo
+}  // namespace hpo::memory

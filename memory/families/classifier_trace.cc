@@ -16,7 +16,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 bool Decays(ParameterKind kind) {
@@ -196,4 +196,4 @@ TracedTensor ClassifierTrace::RunHead(const TracedTensor& pooled, bool training)
   return ops::Linear(device_, features, head_);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -13,7 +13,7 @@
 #include "memory/ops/model_ops.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // As AdamW groups them, each in the order in which torch lists parameters: a module's own before
 // its children's. Weights decay; biases and parameters of norms do not.
@@ -71,4 +71,4 @@ class ClassifierTrace {
   std::optional<TracedLinear> span_head_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -15,7 +15,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 class DebertaBackboneTrace final : public EncoderTraceBase {
@@ -187,4 +187,4 @@ std::unique_ptr<BackboneTrace> MakeDebertaBackboneTrace(TracedDevice& device,
   return std::make_unique<DebertaBackboneTrace>(device, shape, parameters);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

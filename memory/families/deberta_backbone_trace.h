@@ -5,10 +5,10 @@
 
 #include "memory/families/backbone_trace.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 std::unique_ptr<BackboneTrace> MakeDebertaBackboneTrace(TracedDevice& device,
                                                         const ModelShape& shape,
                                                         const ModelParameters& parameters);
 
-}  // namespace hpo
+}  // namespace hpo::memory

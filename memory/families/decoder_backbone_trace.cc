@@ -13,7 +13,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 class DecoderTraceBase : public BackboneTrace {
@@ -223,4 +223,4 @@ std::unique_ptr<BackboneTrace> MakeLlamaBackboneTrace(TracedDevice& device, cons
   return std::make_unique<LlamaBackboneTrace>(device, shape, parameters);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -5,7 +5,7 @@
 
 #include "memory/families/backbone_trace.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 std::unique_ptr<BackboneTrace> MakeGpt2BackboneTrace(TracedDevice& device, const ModelShape& shape,
                                                      const ModelParameters& parameters);
@@ -13,4 +13,4 @@ std::unique_ptr<BackboneTrace> MakeGpt2BackboneTrace(TracedDevice& device, const
 std::unique_ptr<BackboneTrace> MakeLlamaBackboneTrace(TracedDevice& device, const ModelShape& shape,
                                                       const ModelParameters& parameters);
 
-}  // namespace hpo
+}  // namespace hpo::memory

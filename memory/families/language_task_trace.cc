@@ -17,7 +17,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr const char* kOwnHead = "lm_head.weight";  // of a model that does not tie it
@@ -135,4 +135,4 @@ std::unique_ptr<TaskTrace> MakeLanguageTrace(TracedDevice& device, const Classif
   return std::make_unique<LanguageTrace>(device, shape);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -6,8 +6,8 @@
 
 #include "memory/families/task_trace.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 std::unique_ptr<TaskTrace> MakeLanguageTrace(TracedDevice& device, const ClassifierShape& shape);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -7,7 +7,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 class MultiQueryTrace final : public TaskTrace {
@@ -117,4 +117,4 @@ std::unique_ptr<TaskTrace> MakeMultiQueryTrace(TracedDevice& device, const Class
   return std::make_unique<MultiQueryTrace>(device, shape);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

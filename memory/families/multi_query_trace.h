@@ -5,8 +5,8 @@
 
 #include "memory/families/task_trace.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 std::unique_ptr<TaskTrace> MakeMultiQueryTrace(TracedDevice& device, const ClassifierShape& shape);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -6,7 +6,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 TracedBatch BatchOnDevice(StepTracer& tracer, const BatchShape& shape, int64_t label_bytes) {
   constexpr int64_t kOffset = 4;
@@ -38,4 +38,4 @@ std::unique_ptr<TaskTrace> MakeTaskTrace(TracedDevice& device, const ClassifierS
   return MakeLanguageTrace(device, shape);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -8,7 +8,7 @@
 #include "memory/families/classifier_trace.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Task of worker/trainer/tasks/task.h.
 class TaskTrace {
@@ -32,4 +32,4 @@ std::unique_ptr<TaskTrace> MakeTaskTrace(TracedDevice& device, const ClassifierS
 // The batch's tokens on the device, and `label_bytes` of labels.
 TracedBatch BatchOnDevice(StepTracer& tracer, const BatchShape& shape, int64_t label_bytes);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -8,7 +8,7 @@
 
 #include "memory/need/calibration.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // A use of so much of a limit is no close call.
@@ -239,4 +239,4 @@ LearnedNeed LearnedNeed::AsLastResort() const {
   return last_resort;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

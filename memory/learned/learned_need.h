@@ -35,7 +35,7 @@
 #include "memory/learned/nonnegative_least_squares.h"
 #include "memory/need/need_terms.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // What one trial taught. `censored`: an OOM, the need is more than `bytes`. `unmeasured`: it ran
 // within `bytes`, and nobody knows how much of them it used. Else `bytes` were used.
@@ -112,4 +112,4 @@ class LearnedNeed {
   bool is_last_resort_ = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

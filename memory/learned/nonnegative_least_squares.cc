@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Of a column's own squared length, what must be left apart from the others.
@@ -213,4 +213,4 @@ NonNegativeFit FitNonNegative(const Columns& a, std::span<const double> b) {
   return set.Result();
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace hpo {
+namespace hpo::memory {
 
 // Column-major; all columns are equally long.
 using Columns = std::vector<std::vector<double>>;
@@ -27,4 +27,4 @@ struct NonNegativeFit {
 // their length, get no part. Entries are finite.
 NonNegativeFit FitNonNegative(const Columns& a, std::span<const double> b);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -8,7 +8,7 @@
 #include "memory/need/drawn_batches.h"
 #include "memory/trace/trial_passes.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr Bytes kLimitUnit = MiB(2);
@@ -250,4 +250,4 @@ std::optional<CachedBytes> CachedReplay::NeedWithin(Bytes limit) const {
   return need;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

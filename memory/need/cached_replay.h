@@ -13,7 +13,7 @@
 #include "memory/need/trial_trace.h"
 #include "memory/trace/kernel_traits.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // What the allocator holds and needs, base left out.
 struct CachedBytes {
@@ -80,4 +80,4 @@ class CachedReplay {
   Bytes unit_;   // of needed limits
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <vector>
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr double kColdStart = 0.03;
@@ -135,4 +135,4 @@ Bytes WithMargin(Bytes needed, double factor) {
   return needed + Bytes{static_cast<int64_t>(margin)};
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

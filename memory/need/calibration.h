@@ -35,7 +35,7 @@
 #include "common/study/trial.h"
 #include "memory/need/memory_estimate.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // An OOM at a limit is taken to have needed this much of it.
 inline constexpr double kNeedBeyondLimit = 1.02;
@@ -124,4 +124,4 @@ class MarginTable {
 // `needed` with the margin `factor` on top, rounded up.
 Bytes WithMargin(Bytes needed, double factor);
 
-}  // namespace hpo
+}  // namespace hpo::memory

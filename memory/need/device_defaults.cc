@@ -1,6 +1,6 @@
 #include "memory/need/device_defaults.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 DeviceProfile DefaultDevice(absl::string_view kind, Bytes total) {
   DeviceProfile profile;
@@ -16,4 +16,4 @@ DeviceProfile DefaultDevice(absl::string_view kind, Bytes total) {
   return profile;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

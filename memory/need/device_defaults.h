@@ -5,7 +5,7 @@
 #include "common/base/bytes.h"
 #include "common/protocol/worker_facts.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Context and libraries of a torch process, whoever's step it runs: what the smallest of the
 // published runs on an A100 leave above their segments (nvidia-smi, about torch 2.5).
@@ -21,4 +21,4 @@ constexpr Bytes kLargestCudaWorkspace = 2 * (MiB(32) + MiB(1));
 // budget of live bytes. Its name says that these are defaults.
 DeviceProfile DefaultDevice(absl::string_view kind, Bytes total);
 
-}  // namespace hpo
+}  // namespace hpo::memory

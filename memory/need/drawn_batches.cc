@@ -8,7 +8,7 @@
 #include "common/models/packed_rows.h"
 #include "memory/allocator/allocation_timeline.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr uint64_t kSeed = 1;
@@ -294,4 +294,4 @@ DrawnBatches DrawBatches(const EstimateInput& input, const MemoryPlan& plan, int
   return {.steps = DrawSteps(input, plan, num_steps), .evaluation = Evaluation(input, plan)};
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

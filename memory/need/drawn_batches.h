@@ -9,7 +9,7 @@
 #include "memory/need/memory_estimate.h"
 #include "memory/trace/trial_passes.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 struct DrawnBatches {
   // The parts of each effective batch: of many equal ones the first two, a middle one and the last.
@@ -24,4 +24,4 @@ struct DrawnBatches {
 // texts that ask most have the longest rows. Nothing without a histogram of the data.
 DrawnBatches DrawBatches(const EstimateInput& input, const MemoryPlan& plan, int64_t num_steps);
 
-}  // namespace hpo
+}  // namespace hpo::memory

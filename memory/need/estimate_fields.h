@@ -4,7 +4,7 @@
 #include "common/base/fields/json_fields.h"
 #include "memory/need/memory_estimate.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 void VisitFields(Is<MemoryEstimate> auto& estimate, auto visit) {
   visit({.key = "weights", .zero_is_known = true}, estimate.weights);
@@ -22,4 +22,4 @@ void VisitFields(Is<MemoryEstimate> auto& estimate, auto visit) {
   visit({"peak_phase"}, estimate.peak_phase);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

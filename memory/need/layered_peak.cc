@@ -9,7 +9,7 @@
 #include "memory/ops/reduction_scratch.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr int64_t kFewestLayers = 3;
@@ -136,4 +136,4 @@ LayeredPeak FindLayeredPeak(const ClassifierShape& shape, const TrialPasses& pas
   return peak;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

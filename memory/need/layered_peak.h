@@ -10,7 +10,7 @@
 #include "memory/trace/kernel_traits.h"
 #include "memory/trace/trial_passes.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Bytes, each tensor rounded up on its own.
 struct LayeredPeak {
@@ -25,4 +25,4 @@ struct LayeredPeak {
 LayeredPeak FindLayeredPeak(const ClassifierShape& shape, const TrialPasses& passes,
                             const KernelTraits& traits);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -15,7 +15,7 @@
 #include "memory/need/memory_replay.h"
 #include "memory/trace/trial_passes.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr int64_t kLargestSize = int64_t{1} << 31;
@@ -231,4 +231,4 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const 
   return estimate;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

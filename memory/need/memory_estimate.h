@@ -13,7 +13,7 @@
 #include "memory/trace/estimate_input.h"
 #include "memory/trace/kernel_traits.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Bytes by class at the peak: weights, gradients, optimizer, activations and head add up to
 // `live_peak`, what our trainer's counting allocator would report as its peak, what it held before
@@ -77,4 +77,4 @@ struct NeedRange {
 };
 NeedRange NeedRangeOf(const MemoryEstimate& formula);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -11,7 +11,7 @@
 #include "memory/need/replay_table.h"
 #include "memory/need/trial_trace.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // What oneDNN, which multiplies bfloat16 on a CPU, takes for each thread during a product; at most
@@ -132,4 +132,4 @@ absl::StatusOr<MemoryEstimate> EstimateWithin(const EstimateInput& input, const 
   return LimitedTo(replayed, limit);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

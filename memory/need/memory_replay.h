@@ -11,7 +11,7 @@
 #include "memory/need/memory_estimate.h"
 #include "memory/trace/trial_passes.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 constexpr Bytes kAnyLimit{INT64_MAX};
 
@@ -53,4 +53,4 @@ absl::StatusOr<MemoryEstimate> ReplayMemoryWithin(const EstimateInput& input,
 absl::StatusOr<MemoryEstimate> EstimateWithin(const EstimateInput& input, const MemoryPlan& plan,
                                               Bytes limit, ReplayTable* replays = nullptr);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr int kHighestDegree = 4;
@@ -178,4 +178,4 @@ NeedTerms NeedTerms::Select(const std::vector<size_t>& terms) const {
   return selected;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -10,7 +10,7 @@
 #include "common/space/params.h"
 #include "common/space/search_space.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // A configuration as the terms see it. What it does not have is nullopt.
 struct NeedPoint {
@@ -75,4 +75,4 @@ class NeedTerms {
   std::vector<Term> terms_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -12,7 +12,7 @@
 #include "memory/need/stretch_player.h"
 #include "memory/need/trial_trace.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Of passes that are alike one is traced.
@@ -117,4 +117,4 @@ absl::StatusOr<Bytes> ReplayReservedPeak(const EstimateInput& input, const Memor
                               input.config.clear_cache_every);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

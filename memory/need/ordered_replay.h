@@ -6,7 +6,7 @@
 #include "memory/need/memory_estimate.h"
 #include "memory/trace/trial_passes.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Steps and batches of evaluations that differ, and how many of all are played. Those that come
 // later are left out: few of them make a cache grow that has met so many.
@@ -21,4 +21,4 @@ constexpr int64_t kMostPlayedPasses = 1000;
 absl::StatusOr<Bytes> ReplayReservedPeak(const EstimateInput& input, const MemoryPlan& plan,
                                          const TrialPasses& passes);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -5,7 +5,7 @@
 #include "common/base/status.h"
 #include "memory/need/memory_replay.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Of a probability or a momentum memory sees only whether there is one.
@@ -56,4 +56,4 @@ absl::StatusOr<MemoryEstimate> ReplayTable::ReplayWithin(const EstimateInput& in
   return estimate;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -11,7 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "memory/need/memory_estimate.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Thread-safe. Holds the answers of a pure function, so that what it knows changes no answer.
 class ReplayTable {
@@ -39,4 +39,4 @@ class ReplayTable {
   std::map<Key, Known> known_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

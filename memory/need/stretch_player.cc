@@ -4,7 +4,7 @@
 #include "memory/allocator/allocator_settings.h"
 #include "memory/need/trial_trace.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 std::vector<Stretch> CutIntoStretches(const AllocationTrace& trace) {
   std::vector<bool> is_freed(static_cast<size_t>(trace.num_blocks));
@@ -53,4 +53,4 @@ bool StretchPlayer::Play(Stretch events) {
   return true;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -11,7 +11,7 @@
 #include "memory/allocator/allocator_model.h"
 #include "memory/trace/kernel_traits.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Events of a trace, which has to outlive them.
 using Stretch = std::span<const TraceEvent>;
@@ -39,4 +39,4 @@ class StretchPlayer {
   std::vector<AllocatorModel::Block> blocks_;  // by number: those that events will free
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

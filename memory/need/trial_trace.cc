@@ -12,7 +12,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr int64_t kDouble = 8;
@@ -265,4 +265,4 @@ AllocationTrace TraceTrial(const ClassifierShape& shape, const TrialPasses& pass
   return TraceMarkedTrial(shape, passes, traits).trace;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

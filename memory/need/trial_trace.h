@@ -14,7 +14,7 @@
 #include "memory/trace/kernel_traits.h"
 #include "memory/trace/trial_passes.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // What a card's libraries keep from the first product on: WarmUp of
 // worker/trainer/device/trial_device.h, as far as it decides where in memory that lies. Empty on a
@@ -41,4 +41,4 @@ struct MarkedTrial {
 MarkedTrial TraceMarkedTrial(const ClassifierShape& shape, const TrialPasses& passes,
                              const KernelTraits& traits);
 
-}  // namespace hpo
+}  // namespace hpo::memory

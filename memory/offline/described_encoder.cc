@@ -10,7 +10,7 @@
 #include "memory/trace/recomputation_trace.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // ---- Parameters --------------------------------------------------------------------------------
 
@@ -187,4 +187,4 @@ TracedTensor DescribedEncoder::FusedAttention(const Layer& layer, const TracedTe
   return ops::Linear(device_, context, layer.out_projection);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -11,7 +11,7 @@
 #include "memory/ops/linear_ops.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 class DescribedEncoder {
  public:
@@ -64,4 +64,4 @@ class DescribedEncoder {
   bool training_ = true;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -7,7 +7,7 @@
 #include "memory/ops/reduction_scratch.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo {
+namespace hpo::memory {
 DescribedOptimizer::DescribedOptimizer(StepTracer& tracer, StepOptimizer kind,
                                        std::vector<TracedParameter> parameters)
     : tracer_(tracer), kind_(kind), parameters_(std::move(parameters)) {}
@@ -101,4 +101,4 @@ void DescribedOptimizer::EachDenominator() {
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

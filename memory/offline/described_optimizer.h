@@ -8,7 +8,7 @@
 #include "memory/offline/step_description.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 class DescribedOptimizer {
  public:
@@ -36,4 +36,4 @@ class DescribedOptimizer {
   bool has_states_ = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

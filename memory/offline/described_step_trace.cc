@@ -18,7 +18,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr Bytes kTensorUnit{512};
@@ -496,4 +496,4 @@ StepEstimate EstimateStep(const StepDescription& step) {
   return estimate;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

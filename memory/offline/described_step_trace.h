@@ -8,7 +8,7 @@
 #include "memory/allocator/allocation_trace.h"
 #include "memory/offline/step_description.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // From loading the weights to the end of the last step.
 AllocationTrace TraceOfStep(const StepDescription& step);
@@ -41,4 +41,4 @@ struct StepEstimate {
 // A few milliseconds.
 StepEstimate EstimateStep(const StepDescription& step);
 
-}  // namespace hpo
+}  // namespace hpo::memory

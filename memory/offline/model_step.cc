@@ -17,7 +17,7 @@
 #include "memory/offline/step_advice.h"
 #include "memory/offline/step_check.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr char kTrainer[] = "hpo-trainer";
@@ -281,4 +281,4 @@ Bytes StepNeeds::Of(const ParamMap& params, const TrainingConfig& config, const 
   return known->second;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -14,7 +14,7 @@
 #include "memory/offline/step_description.h"
 #include "memory/plan/config_advice.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Whether `kernels` means hpo-trainer's for this model.
 //   InvalidArgument  a precision or an optimizer that hpo-trainer does not have
@@ -69,4 +69,4 @@ class StepNeeds {
   std::map<Key, Bytes> known_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

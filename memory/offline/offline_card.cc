@@ -17,7 +17,7 @@
 #include "memory/need/device_defaults.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // What a study with an unnamed model would train.
@@ -172,4 +172,4 @@ nlohmann::ordered_json BasisJson(const Basis& basis) {
           {"workspaces_bytes", basis.workspaces.count}};
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

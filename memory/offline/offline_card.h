@@ -15,7 +15,7 @@
 #include "memory/plan/fit_decision.h"
 #include "nlohmann/json_fwd.hpp"
 
-namespace hpo {
+namespace hpo::memory {
 
 // A device that need not be here.
 struct CardOptions {
@@ -84,4 +84,4 @@ Basis TrainerBasis(const OfflineDevice& device);
 std::string BasisText(const Basis& basis);  // one line
 nlohmann::ordered_json BasisJson(const Basis& basis);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -13,7 +13,7 @@
 #include "memory/offline/model_step.h"
 #include "memory/trace/lora.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr Bytes kWeightUnit{512};
@@ -129,4 +129,4 @@ absl::StatusOr<Bytes> OfflineModel::AdapterBytes(const ParamMap& params) const {
   return bytes;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -12,7 +12,7 @@
 #include "memory/plan/config_advice.h"
 #include "memory/plan/fit_decision.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Whose training step it is. Empty: hpo-trainer where it runs the model, in float32 with fused
 // AdamW, which classifies, else Hugging Face's, in float32 with torch's AdamW; a decoder models
@@ -63,4 +63,4 @@ class OfflineModel {
   bool trainer_ = true;  // hpo-trainer's step
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -11,7 +11,7 @@
 #include "memory/plan/cheapest_changes.h"
 #include "memory/plan/largest_fitting.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr Bytes kAllocationUnit{512};
@@ -177,4 +177,4 @@ std::vector<StepChange> CheapestChanges(const StepDescription& step) {
   return changes;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -8,7 +8,7 @@
 
 #include "memory/offline/step_description.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Whether the steps complete within the device's total less its base, whatever their beginning.
 bool StepFits(const StepDescription& step);
@@ -35,4 +35,4 @@ std::vector<StepChange> CheapestChanges(const StepDescription& step);
 // All of them, but for the micro-batch.
 StepDescription WithEveryChange(const StepDescription& step);
 
-}  // namespace hpo
+}  // namespace hpo::memory

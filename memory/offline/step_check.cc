@@ -13,7 +13,7 @@
 #include "memory/offline/step_description.h"
 #include "memory/offline/traces/model_trace.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Layers times steps: keeps an answer below a few seconds.
@@ -214,4 +214,4 @@ absl::Status CheckStep(const StepDescription& step) {
   return ShapeCheck(step).Run();
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -18,7 +18,7 @@
 #include "memory/offline/traces/model_trace.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using Json = nlohmann::json;
@@ -494,4 +494,4 @@ absl::StatusOr<StepDescription> ParseStepDescription(absl::string_view json,
   return step;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -18,7 +18,7 @@
 #include "memory/offline/traces/model_trace.h"
 #include "memory/trace/kernel_traits.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Of a step, whatever their kinds.
 inline constexpr int64_t kMostLayers = 4096;
@@ -188,4 +188,4 @@ absl::Status SetPrecision(absl::string_view name, StepDescription& step);
 absl::StatusOr<StepDescription> ParseStepDescription(absl::string_view json,
                                                      absl::string_view origin);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -9,7 +9,7 @@
 #include "memory/ops/tensor_ops.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo::ops {
+namespace hpo::memory::ops {
 namespace {
 
 // Flash attention's backward rounds queries and head sizes up to these.
@@ -417,4 +417,4 @@ TracedTensor AttendByScores(TracedDevice& device, TracedTensor scores, const Tra
   return Relayout(device, context, /*copies=*/false, shape.batch > 1 && shape.heads > 1);
 }
 
-}  // namespace hpo::ops
+}  // namespace hpo::memory::ops

@@ -8,7 +8,7 @@
 #include "memory/ops/linear_ops.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Shape of one attention: queries, keys and values are [batch, heads, tokens, head_size].
 struct AttentionShape {
@@ -58,4 +58,4 @@ TracedTensor AttendByScores(TracedDevice& device, TracedTensor scores, const Tra
                             const AttentionShape& shape);
 
 }  // namespace ops
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -5,7 +5,7 @@
 #include "memory/allocator/divide_up.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Of each tile of the queries' gradient: a lock and a count, padded.
@@ -53,4 +53,4 @@ int64_t EfficientBackwardBytes(const EfficientAttention& attention) {
   return kFloatBytes * blocks * floats;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace hpo {
+namespace hpo::memory {
 
 struct EfficientAttention {
   int64_t batch = 0;
@@ -21,4 +21,4 @@ struct EfficientAttention {
 // Bytes in which blocks of threads meet.
 int64_t EfficientBackwardBytes(const EfficientAttention& attention);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -5,7 +5,7 @@
 #include "memory/allocator/divide_up.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr int64_t kUnsortedIndices = 3072;
@@ -46,4 +46,4 @@ EmbeddingScratch EmbeddingScratchOf(int64_t num_indices, int64_t rows, int64_t w
           .sums = adds_at_once ? kIndexBytes * parts : kFloatBytes * parts * width};
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

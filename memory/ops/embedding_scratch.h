@@ -9,7 +9,7 @@
 
 #include "memory/trace/kernel_traits.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Bytes, in the order in which they are first needed.
 struct EmbeddingScratch {
@@ -30,4 +30,4 @@ bool SumsWithoutSorting(int64_t num_indices, const KernelTraits& traits);
 EmbeddingScratch EmbeddingScratchOf(int64_t num_indices, int64_t rows, int64_t width,
                                     const KernelTraits& traits);
 
-}  // namespace hpo
+}  // namespace hpo::memory

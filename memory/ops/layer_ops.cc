@@ -7,7 +7,7 @@
 #include "memory/ops/tensor_ops.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo::ops {
+namespace hpo::memory::ops {
 namespace {
 
 TracedStorage EmbeddingGradient(TracedDevice& device, int64_t num_indices, int64_t width,
@@ -163,4 +163,4 @@ TracedTensor RmsNorm(TracedDevice& device, const TracedTensor& input, const Trac
   return device.traits().cpu ? CpuRmsNorm(device, input, norm) : LayerNorm(device, input, norm);
 }
 
-}  // namespace hpo::ops
+}  // namespace hpo::memory::ops

@@ -6,7 +6,7 @@
 
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // LayerNorm (bias) or RMSNorm (none).
 struct TracedNorm {
@@ -27,4 +27,4 @@ TracedTensor LayerNorm(TracedDevice& device, const TracedTensor& input, const Tr
 TracedTensor RmsNorm(TracedDevice& device, const TracedTensor& input, const TracedNorm& norm);
 
 }  // namespace ops
-}  // namespace hpo
+}  // namespace hpo::memory

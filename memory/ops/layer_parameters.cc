@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/models/model_modules.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // "bert.encoder.layer.3."
@@ -82,4 +82,4 @@ std::vector<LlamaLayerParameters> MakeLlamaLayers(const ModelParameters& paramet
   return layers;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

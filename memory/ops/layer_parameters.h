@@ -7,7 +7,7 @@
 #include "common/models/model_spec.h"
 #include "memory/ops/model_ops.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // A post-norm layer: BERT's and its descendants', DeBERTa's among them (EncoderLayerModules).
 struct EncoderLayerParameters {
@@ -46,4 +46,4 @@ std::vector<Gpt2LayerParameters> MakeGpt2Layers(const ModelParameters& parameter
 std::vector<LlamaLayerParameters> MakeLlamaLayers(const ModelParameters& parameters,
                                                   const ModelShape& shape);
 
-}  // namespace hpo
+}  // namespace hpo::memory

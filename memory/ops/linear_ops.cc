@@ -8,7 +8,7 @@
 #include "memory/ops/tensor_ops.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo::ops {
+namespace hpo::memory::ops {
 namespace {
 
 // Source: torch 2.11, aten/src/ATen/native/cuda/Blas.cpp, addmm_out_cuda_impl.
@@ -280,4 +280,4 @@ TracedTensor LinearOfTransposed(TracedDevice& device, const TracedTensor& input,
   return output;
 }
 
-}  // namespace hpo::ops
+}  // namespace hpo::memory::ops

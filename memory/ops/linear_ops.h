@@ -7,7 +7,7 @@
 #include "memory/trace/lora.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // A low-rank adapter beside a linear layer: a dropped-out input through `a`, then `b`, scaled.
 struct TracedAdapter {
@@ -49,4 +49,4 @@ TracedTensor LinearOfTransposed(TracedDevice& device, const TracedTensor& input,
                                 const TracedLinear& layer);
 
 }  // namespace ops
-}  // namespace hpo
+}  // namespace hpo::memory

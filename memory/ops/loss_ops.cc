@@ -4,7 +4,7 @@
 #include "memory/ops/tensor_ops.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo::ops {
+namespace hpo::memory::ops {
 namespace {
 
 // Minus the sum over classes.
@@ -135,4 +135,4 @@ TracedTensor SquaredError(TracedDevice& device, const TracedTensor& predicted) {
   return loss;
 }
 
-}  // namespace hpo::ops
+}  // namespace hpo::memory::ops

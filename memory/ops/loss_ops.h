@@ -6,7 +6,7 @@
 
 #include "memory/trace/traced_device.h"
 
-namespace hpo::ops {
+namespace hpo::memory::ops {
 
 // Mean cross entropy of [rows, classes]: one element. `labels`: kept, where nobody else does.
 TracedTensor CrossEntropy(TracedDevice& device, const TracedTensor& logits, int64_t rows,
@@ -25,4 +25,4 @@ TracedTensor BinaryCrossEntropy(TracedDevice& device, const TracedTensor& logits
 // Sum over all elements of the squared error.
 TracedTensor SquaredError(TracedDevice& device, const TracedTensor& predicted);
 
-}  // namespace hpo::ops
+}  // namespace hpo::memory::ops

@@ -11,7 +11,7 @@
 #include "memory/ops/tensor_ops.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Two floats for each byte of codes.
@@ -460,4 +460,4 @@ TracedTensor ModelParameters::AsTensor(const TracedParameter& parameter) {
           .edge = parameter.Edge()};
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -18,7 +18,7 @@
 #include "memory/trace/lora.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 namespace ops {
 
@@ -144,4 +144,4 @@ class ModelParameters {
   bool adapters_as_peft_ = true;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

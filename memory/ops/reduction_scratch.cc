@@ -7,7 +7,7 @@
 
 #include "memory/allocator/divide_up.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr int64_t kSumBytes = 4;
@@ -102,4 +102,4 @@ Bytes NormsOfChunks(int64_t tensors, int64_t most_elements) {
   return Bytes{kSumBytes * tensors * DivideUp(most_elements, kChunk)};
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -9,7 +9,7 @@
 #include "common/base/bytes.h"
 #include "memory/trace/kernel_traits.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // A sum of a contiguous matrix over its rows, or over its columns.
 struct Reduction {
@@ -36,4 +36,4 @@ ReductionScratch ReductionScratchOf(const Reduction& reduction, const KernelTrai
 // aten/src/ATen/native/cuda/ForeachReduceOp.cu.
 Bytes NormsOfChunks(int64_t tensors, int64_t most_elements);
 
-}  // namespace hpo
+}  // namespace hpo::memory

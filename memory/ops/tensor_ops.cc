@@ -5,7 +5,7 @@
 
 #include "memory/trace/step_tracer.h"
 
-namespace hpo::ops {
+namespace hpo::memory::ops {
 namespace {
 
 constexpr int64_t kNumber = 8;  // a double or an int64
@@ -211,4 +211,4 @@ void TouchReductionScratch(TracedDevice& device, const Reduction& reduction) {
   }
 }
 
-}  // namespace hpo::ops
+}  // namespace hpo::memory::ops

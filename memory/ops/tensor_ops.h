@@ -7,7 +7,7 @@
 #include "memory/ops/reduction_scratch.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo::ops {
+namespace hpo::memory::ops {
 
 // ---- Types ----
 
@@ -70,4 +70,4 @@ TracedStorage Sum(TracedDevice& device, const Reduction& reduction, MemoryClass 
 // What a sum takes in addition to its result.
 void TouchReductionScratch(TracedDevice& device, const Reduction& reduction);
 
-}  // namespace hpo::ops
+}  // namespace hpo::memory::ops

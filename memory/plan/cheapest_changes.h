@@ -16,7 +16,7 @@
 #include "common/base/bytes.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 template <typename Config>
 struct ChangeKind {
@@ -193,4 +193,4 @@ class ChangeSearch {
   ChangeNeed best_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

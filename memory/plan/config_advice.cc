@@ -9,7 +9,7 @@
 #include "memory/plan/cheapest_changes.h"
 #include "memory/plan/largest_fitting.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr char kEvalMultiplier[] = "train.eval_batch_multiplier";
@@ -234,4 +234,4 @@ absl::StatusOr<ConfigAdvice> AdviseConfig(const FitDecider& strict, const FitDec
   return advice;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

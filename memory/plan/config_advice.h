@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "memory/plan/fit_decision.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // One configuration as a policy decides it for one capacity.
 struct ConfigVerdict {
@@ -59,4 +59,4 @@ struct ConfigAdvice {
 absl::StatusOr<ConfigAdvice> AdviseConfig(const FitDecider& strict, const FitDecider& plan,
                                           const ParamMap& params, Bytes capacity);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "common/study/model_catalog.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr Bytes kCapacityUnit = MiB(64);
@@ -288,4 +288,4 @@ std::string ExplainMisfit(const PlannedMemory& planned, Bytes usable) {
                       FormatBytes(usable));
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

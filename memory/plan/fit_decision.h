@@ -19,7 +19,7 @@
 #include "memory/need/replay_table.h"
 #include "memory/plan/memory_plan.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // The answer for one configuration. `needed`, with its margin, is what decided: on a GPU no less
 // than what a replay needs where that fits, no more where it does not. 0 where nothing is known of
@@ -138,4 +138,4 @@ class FitDecider {
 // "needs 9.1 GiB and 3.0 % margin at ...".
 std::string ExplainMisfit(const PlannedMemory& planned, Bytes usable);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // The largest n from 1 to `most` for which `fits`, a function of n that returns
 // absl::StatusOr<bool>, is true; 0: none. It need not be monotone: segments come in pieces, and a
@@ -30,4 +30,4 @@ absl::StatusOr<int64_t> LargestFitting(int64_t most, MayFit may_fit, Fits fits) 
   return 0;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "memory/need/memory_replay.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 class PlanSearch {
@@ -162,4 +162,4 @@ std::vector<int64_t> PartSizes(const MemoryPlan& plan, int64_t rows_in_batch) {
   return sizes;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "memory/need/memory_estimate.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 class ReplayTable;
 
@@ -52,4 +52,4 @@ std::optional<MemoryPlan> SmallerPlan(const MemoryPlan& plan);
 // Rows of each part of one effective batch: ceil(E/m) parts of m rows, the last one shorter.
 std::vector<int64_t> PartSizes(const MemoryPlan& plan, int64_t rows_in_batch);
 
-}  // namespace hpo
+}  // namespace hpo::memory

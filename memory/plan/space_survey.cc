@@ -11,7 +11,7 @@
 #include "common/study/trial.h"
 #include "memory/plan/space_walk.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr uint64_t kSurveyStream = 0x5375'7276'6579;
@@ -365,4 +365,4 @@ absl::StatusOr<SpaceSurvey> SurveySpace(const StudySpec& study, const FitDecider
   return survey;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

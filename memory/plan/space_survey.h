@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "memory/plan/fit_decision.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // What must be free, margin included, for a configuration under a plan; 0: nothing is known.
 using NeedOfPlan = std::function<Bytes(const ParamMap&, const TrainingConfig&, const MemoryPlan&)>;
@@ -84,4 +84,4 @@ struct SpaceSurvey {
 absl::StatusOr<SpaceSurvey> SurveySpace(const StudySpec& study, const FitDecider& decider,
                                         const SurveyOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::memory

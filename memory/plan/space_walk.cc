@@ -8,7 +8,7 @@
 
 #include "memory/need/memory_estimate.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Names that `conditions` ask for; a model's facts are the model's.
@@ -90,4 +90,4 @@ bool SpaceWalk::From(size_t index, ParamMap& params, const Visit& visit) const {
   return true;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

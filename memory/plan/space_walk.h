@@ -11,7 +11,7 @@
 #include "common/space/params.h"
 #include "common/space/search_space.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Safe from any thread; `space` outlives it.
 class SpaceWalk {
@@ -37,4 +37,4 @@ class SpaceWalk {
   const std::vector<const Parameter*> parameters_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

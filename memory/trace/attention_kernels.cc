@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 std::string FormatPair(const AttentionPair& pair) {
@@ -107,4 +107,4 @@ absl::StatusOr<AttentionKernels> ParseAttentionKernels(absl::string_view text) {
   return kernels;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 enum class AttentionKernel {
   kFlash,      // fused; the log-sum-exp of every query; 16-bit types
@@ -53,4 +53,4 @@ std::string FormatAttentionKernels(const AttentionKernels& kernels);
 //   InvalidArgument  not such a text
 absl::StatusOr<AttentionKernels> ParseAttentionKernels(absl::string_view text);
 
-}  // namespace hpo
+}  // namespace hpo::memory

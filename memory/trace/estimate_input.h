@@ -8,7 +8,7 @@
 #include "common/protocol/worker_facts.h"
 #include "memory/trace/training_config.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Everything an estimate is a function of, apart from the plan.
 struct EstimateInput {
@@ -25,4 +25,4 @@ struct EstimateInput {
   }
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -5,7 +5,7 @@
 
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 struct Execution {
   // Layers of a segment that backward computes again; 0: none is.
@@ -14,4 +14,4 @@ struct Execution {
   bool operator==(const Execution&) const = default;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -5,7 +5,7 @@
 
 #include "memory/trace/attention_kernels.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Forward's and backward's. Each keeps a workspace of cuBLAS, and one of this size that torch gives
 // cuBLASLt.
@@ -46,4 +46,4 @@ struct KernelTraits {
   bool operator==(const KernelTraits&) const = default;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

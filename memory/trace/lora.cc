@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "common/models/model_modules.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr int64_t kMaxRank = 1 << 16;
@@ -246,4 +246,4 @@ Bytes FrozenBytes(const std::vector<ParameterTensor>& tensors, const FrozenStora
   return Bytes{total};
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

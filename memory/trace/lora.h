@@ -14,7 +14,7 @@
 #include "common/base/bytes.h"
 #include "common/models/model_parameters.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Weights of NF4 that have a scale together.
 inline constexpr int64_t kNf4Block = 64;
@@ -92,4 +92,4 @@ std::vector<int64_t> StoredTensorBytes(const ParameterTensor& tensor, const Froz
 Bytes FrozenBytes(const std::vector<ParameterTensor>& tensors, const FrozenStorage& storage,
                   int64_t granularity);
 
-}  // namespace hpo
+}  // namespace hpo::memory

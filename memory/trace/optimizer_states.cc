@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Elements that a step looks at at once: large enough for a card, small compared with a model.
@@ -150,4 +150,4 @@ AdafactorScratch AdafactorScratchOf(std::span<const ParameterExtent> parameters)
   return scratch;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 enum class OptimizerKind { kAdamW, kAdamW8bit, kAdafactor, kSgd };
 
@@ -68,4 +68,4 @@ struct AdafactorScratch {
 };
 AdafactorScratch AdafactorScratchOf(std::span<const ParameterExtent> parameters);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Forward again with a tape, and backward through it at once. The gradients of the inputs.
@@ -70,4 +70,4 @@ TracedTensor RunCheckpointed(TracedDevice& device, std::function<TracedTensor()>
       });
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

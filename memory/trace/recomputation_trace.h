@@ -7,7 +7,7 @@
 
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Called twice; what it captures by value is held until its backward has run.
 using TracedSegment = std::function<TracedTensor(const std::vector<TracedTensor>& inputs)>;
@@ -21,4 +21,4 @@ TracedTensor RunRecomputed(TracedDevice& device, TracedSegment segment,
 // time under an autocast of its own. `ops` outlives the tape.
 TracedTensor RunCheckpointed(TracedDevice& device, std::function<TracedTensor()> segment);
 
-}  // namespace hpo
+}  // namespace hpo::memory

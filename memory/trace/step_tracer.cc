@@ -4,7 +4,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // ---- TracedStorage -----------------------------------------------------------------------------
 
@@ -288,4 +288,4 @@ void StepTracer::AccumulateInto(TracedStorage& sum, TracedStorage gradient,
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

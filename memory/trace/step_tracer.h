@@ -28,7 +28,7 @@
 #include "absl/container/inlined_vector.h"
 #include "memory/allocator/allocation_trace.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 class StepTracer;
 
@@ -321,4 +321,4 @@ class StepTracer {
   bool ending_ = false;  // what the destructor lets go of is no event
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

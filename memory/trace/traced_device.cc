@@ -2,7 +2,7 @@
 
 #include "memory/trace/step_tracer.h"
 
-namespace hpo {
+namespace hpo::memory {
 TracedParameter TracedDevice::Parameter(int64_t rows, int64_t columns) {
   return tracer_.AddParameter({.elements = rows * columns,
                                .columns = columns,
@@ -40,4 +40,4 @@ void TracedDevice::TouchOnce(bool& exists, int64_t workspace) {
   tracer_.Keep(tracer_.Allocate(workspace, MemoryClass::kWorkspaces));
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -20,7 +20,7 @@
 #include "memory/trace/kernel_traits.h"
 #include "memory/trace/step_tracer.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 class TracedDevice {
  public:
@@ -114,4 +114,4 @@ class TracedDevice {
   bool backward_bias_workspace_ = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -14,7 +14,7 @@
 #include "common/space/describe_param.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr int64_t kMaxHeadLayers = 3;
@@ -280,4 +280,4 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
   return config;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -20,7 +20,7 @@
 #include "memory/trace/lora.h"
 #include "memory/trace/optimizer_states.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // The part of a configuration that memory depends on, with the parameters' names.
 struct TrainingConfig {
@@ -85,4 +85,4 @@ std::span<const char* const> MemoryParameters();
 //   InvalidArgument  a value of the wrong type or out of its range; names it
 absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params, const TrainerSpec& trainer);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -6,7 +6,7 @@
 
 #include "memory/allocator/allocation_timeline.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr int64_t kMostRows = int64_t{1} << 60;
@@ -197,4 +197,4 @@ TrialPasses DecidingPasses(const TrialPasses& all) {
   return {.stretches = {std::move(deciding)}, .scales_gradients = all.scales_gradients};
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

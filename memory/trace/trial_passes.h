@@ -8,7 +8,7 @@
 #include "common/models/packed_rows.h"
 #include "memory/trace/estimate_input.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // One batch as it runs: a part of an effective batch, or of an evaluation.
 struct BatchShape {
@@ -53,4 +53,4 @@ TrialPasses LargestPasses(const EstimateInput& input, const MemoryPlan& plan);
 // later ones, which meet gradients, compare apart.
 TrialPasses DecidingPasses(const TrialPasses& all);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -116,12 +116,12 @@ absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto) {
   return study;
 }
 
-v1::MemoryEstimate ToProto(const MemoryEstimate& estimate) {
+v1::MemoryEstimate ToProto(const memory::MemoryEstimate& estimate) {
   return ToMessage<v1::MemoryEstimate>(estimate);
 }
 
-MemoryEstimate FromProto(const v1::MemoryEstimate& proto) {
-  return FromMessage<MemoryEstimate>(proto).value();
+memory::MemoryEstimate FromProto(const v1::MemoryEstimate& proto) {
+  return FromMessage<memory::MemoryEstimate>(proto).value();
 }
 
 }  // namespace hpo

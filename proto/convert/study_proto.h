@@ -26,7 +26,7 @@ Budget FromProto(const v1::Budget& proto);
 v1::Study ToProto(const StudyStatus& study);
 absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto);
 
-v1::MemoryEstimate ToProto(const MemoryEstimate& estimate);
-MemoryEstimate FromProto(const v1::MemoryEstimate& proto);
+v1::MemoryEstimate ToProto(const memory::MemoryEstimate& estimate);
+memory::MemoryEstimate FromProto(const v1::MemoryEstimate& proto);
 
 }  // namespace hpo

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace hpo {
+namespace hpo::sampler {
 
 Curve::Curve(Values values) : values_(std::move(values)) {
   int64_t before = values_.empty() ? 0 : values_.begin()->first;
@@ -30,4 +30,4 @@ void Curve::Take(int64_t gap, double value) {
   sum_ += value;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

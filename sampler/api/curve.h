@@ -10,7 +10,7 @@
 #include <map>
 #include <utility>
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Read as a std::map is.
 class Curve {
@@ -59,4 +59,4 @@ class Curve {
   double sum_ = 0.0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

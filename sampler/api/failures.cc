@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr int64_t kFewestForShare = 10;
@@ -71,4 +71,4 @@ bool AllFailed(const History& history) {
   return any;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -7,7 +7,7 @@
 #include "common/study/study.h"
 #include "sampler/api/history.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 struct TooManyFailures {
   std::string why;   // "5 trials failed before one completed or was pruned (budget...)"
@@ -30,4 +30,4 @@ std::optional<TooManyFailures> WhyFailed(const History& history, const Budget& b
 // O(trials).
 bool AllFailed(const History& history);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // NaN stands for every value that is not finite: storage keeps no difference between them, and a
@@ -249,4 +249,4 @@ double MemoryViolation(const HistoryTrial& trial, Bytes capacity, MemoryPolicy p
          static_cast<double>(capacity.count);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -14,7 +14,7 @@
 #include "common/study/trial.h"
 #include "sampler/api/curve.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // What memory taught about one configuration. `censored`: the need is more than `bytes` (an OOM at
 // that limit); else `bytes` is what it used.
@@ -148,4 +148,4 @@ std::optional<Bytes> LargerClassThan(const HistoryTrial& trial);
 // what ran out of memory.
 double MemoryViolation(const HistoryTrial& trial, Bytes capacity, MemoryPolicy policy);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

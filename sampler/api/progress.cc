@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using Losses = std::vector<double>;
@@ -38,4 +38,4 @@ bool Progress::Improves(const HistoryTrial& trial) {
   return true;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

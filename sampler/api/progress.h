@@ -6,7 +6,7 @@
 
 #include "sampler/api/history.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 class Progress {
  public:
@@ -21,4 +21,4 @@ class Progress {
   double least_violation_ = std::numeric_limits<double>::infinity();
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -9,7 +9,7 @@
 #include "common/study/study.h"
 #include "sampler/api/history.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Why a trial should stop.
 struct PruneDecision {
@@ -27,4 +27,4 @@ class Pruner {
   virtual std::optional<PruneDecision> Decide(const History& history, TrialNumber trial) const = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

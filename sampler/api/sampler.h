@@ -18,7 +18,7 @@
 #include "memory/plan/fit_decision.h"
 #include "sampler/api/history.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // When a configuration may be proposed that a trial has had.
 enum class Repetition {
@@ -32,8 +32,8 @@ struct AskContext {
   TrialNumber number;  // the trial to propose; with the study's seed it keys the random stream
   // The study's space, with what the asking worker lacks taken out of model.name.
   SearchSpace space;
-  Bytes capacity;                // quantised, of the asking worker
-  BatchFeasibility feasibility;  // empty: everything fits
+  Bytes capacity;                        // quantised, of the asking worker
+  memory::BatchFeasibility feasibility;  // empty: everything fits
   // How many trials the study may have in all, as its budget stands; nullopt: any number.
   std::optional<int64_t> budget_trials = std::nullopt;
   Repetition repetition = Repetition::kNever;
@@ -41,7 +41,7 @@ struct AskContext {
 
 struct Suggestion {
   ParamMap params;
-  Fit fit;              // of `params` at the asking capacity
+  memory::Fit fit;      // of `params` at the asking capacity
   std::string sampler;  // which one proposed it, and why: "tpe", "auto: gp (34 trials)"
   int64_t history_sequence = 0;
   // What the model expects of it: a log density ratio (tpe), or a log expected improvement, in
@@ -76,4 +76,4 @@ struct PriorStudy {
   History history;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -17,7 +17,7 @@
 #include "sampler/space/random_configuration.h"
 #include "sampler/space/random_stream.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Sizes of the rounds in which configurations are drawn until one fits that no trial has had.
@@ -201,4 +201,4 @@ absl::StatusOr<Suggestion> CmaEsSampler::SuggestAfter(int64_t startup_trials,
       .reason = "a draw from a normal distribution that moves towards the better trials"};
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

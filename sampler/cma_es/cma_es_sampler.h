@@ -16,7 +16,7 @@
 
 #include "sampler/api/sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 class EvolutionCache;
 
@@ -39,4 +39,4 @@ class CmaEsSampler final : public Sampler {
   std::unique_ptr<EvolutionCache> cache_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

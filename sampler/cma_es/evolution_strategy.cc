@@ -9,7 +9,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "sampler/numeric/truncated_normal.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // The first run begins around this part of the places it is given, and at least this wide.
@@ -255,4 +255,4 @@ std::vector<double> EvolutionStrategy::Draw(Rng& rng) const {
   return position;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -23,7 +23,7 @@
 #include "common/base/random.h"
 #include "sampler/numeric/cholesky_factor.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // How good a place is: less is better.
 struct Merit {
@@ -100,4 +100,4 @@ class EvolutionStrategy {
   std::vector<EvaluatedPlace> generation_places_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/space/free_numbers.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr int64_t kMostForProcess = 500;
@@ -85,4 +85,4 @@ absl::StatusOr<Suggestion> AutoSampler::Suggest(const AskContext& context) const
   return suggestion;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

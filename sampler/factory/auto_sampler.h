@@ -19,7 +19,7 @@
 #include "sampler/gp/gp_sampler.h"
 #include "sampler/tpe/tpe_sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 enum class Proposer { kProcess, kTpe, kCmaEs };
 
@@ -59,4 +59,4 @@ class AutoSampler final : public Sampler {
   CmaEsSampler cma_es_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -12,7 +12,7 @@
 #include "sampler/pruners/threshold_pruner.h"
 #include "sampler/pruners/wilcoxon_pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 class NoPruner final : public Pruner {
@@ -66,4 +66,4 @@ std::unique_ptr<Pruner> MakePruner(const StudySpec& study) {
   return pruner == nullptr ? std::make_unique<NoPruner>() : std::move(pruner);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 #include "common/study/study.h"
 #include "sampler/api/pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // The pruner that the study names; one that never prunes for "none" and for several objectives.
 std::unique_ptr<Pruner> MakePruner(const StudySpec& study);
@@ -15,4 +15,4 @@ std::unique_ptr<Pruner> MakePruner(const StudySpec& study);
 // pruner waits for as many, in a key that is most likely meant in steps. Empty: it may be.
 std::string WhyNeverStopped(const HistoryTrial& completed, const PrunerSpec& pruner);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

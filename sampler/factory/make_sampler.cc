@@ -13,7 +13,7 @@
 #include "sampler/space/finite_space.h"
 #include "sampler/tpe/tpe_sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 std::unique_ptr<Sampler> MakeProposer(const StudySpec& study, std::vector<PriorStudy> priors) {
@@ -39,4 +39,4 @@ std::unique_ptr<Sampler> MakeSampler(const StudySpec& study, std::vector<PriorSt
   return std::make_unique<WithoutRepetition>(std::move(proposer), study.sampler.seed);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 #include "sampler/simple/grid_sampler.h"
 #include "sampler/space/finite_space.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 std::optional<std::string> WhyNoProgress(const History& history, const Budget& budget) {
@@ -54,4 +54,4 @@ std::optional<std::string> WhyTerminate(const History& history, const StudySpec&
   return WhyNoProgress(history, study.budget);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

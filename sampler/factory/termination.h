@@ -7,7 +7,7 @@
 #include "common/study/study.h"
 #include "sampler/api/history.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Why a study should propose no more trials: "no progress in the 30 trials since trial 12", or that
 // trials have had every configuration of its space (finite_space.h) or grid. nullopt: it goes on.
@@ -26,4 +26,4 @@ std::optional<std::string> WhyTerminate(const History& history, const StudySpec&
 // O(trials).
 std::optional<std::string> WhyTargetReached(const History& history, const StudySpec& study);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 #include "sampler/gp/log_expected_improvement.h"
 #include "sampler/numeric/packet_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // A function of a prediction: its value and its derivatives by mean and deviation.
@@ -139,4 +139,4 @@ double Acquisition::Score(const Codes& codes, std::span<const size_t> parameters
   return score;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -13,7 +13,7 @@
 #include "sampler/gp/surrogate/input_space.h"
 #include "sampler/gp/surrogate/posterior.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // A posterior and the axes it is over.
 struct Surrogate {
@@ -67,4 +67,4 @@ class Acquisition {
   std::vector<Surrogate> barriers_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

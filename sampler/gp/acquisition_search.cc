@@ -10,7 +10,7 @@
 #include "sampler/space/modelled_part.h"
 #include "sampler/space/tried_cells.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr size_t kRandomCandidates = 192;
@@ -203,7 +203,7 @@ class Search {
         params.push_back(*std::move(decoded));
         indices.push_back(j);
       }
-      std::vector<Fit> fits(params.size());
+      std::vector<memory::Fit> fits(params.size());
       if (context_.feasibility && !params.empty()) fits = context_.feasibility(params);
       for (size_t j = 0; j < indices.size() && starts.size() < kStarts; ++j) {
         if (fits[j].fits) starts.push_back(std::move(sorted[indices[j]]));
@@ -333,4 +333,4 @@ std::optional<ScoredCandidate> MaximizeAcquisition(const AskContext& context,
   return Search(context, space, acquisition, tried, rng, box).Run(incumbents);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -12,7 +12,7 @@
 #include "sampler/gp/acquisition.h"
 #include "sampler/space/candidate_pool.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 struct ScoredCandidate {
   Candidate candidate;
@@ -35,4 +35,4 @@ std::optional<ScoredCandidate> MaximizeAcquisition(const AskContext& context,
                                                    const std::vector<Codes>& tried, Rng& rng,
                                                    const SearchBox* box = nullptr);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -22,7 +22,7 @@
 #include "sampler/space/model_view.h"
 #include "sampler/space/random_stream.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr char kViolation[] = "the violation of the constraints, which no trial keeps yet,";
@@ -226,4 +226,4 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
                         box.has_value() ? std::optional(box->side) : std::nullopt)};
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

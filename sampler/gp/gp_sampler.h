@@ -35,7 +35,7 @@
 #include "sampler/gp/prior_posteriors.h"
 #include "sampler/gp/surrogate/training_data.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 struct Trend;
 
@@ -71,4 +71,4 @@ class GpSampler final : public Sampler {
   std::vector<std::pair<MetricConstraint, std::unique_ptr<SurrogateCache>>> constraints_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -5,7 +5,7 @@
 #include "sampler/numeric/packet_math.h"
 #include "sampler/numeric/truncated_normal.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Left of here the continued fraction is exact to double precision; right of it the series is, and
@@ -63,4 +63,4 @@ ValueAndSlope LogProbability(double z) {
   return {PortableLog(probability), PortableExp(LogNormalDensity(z)) / probability};
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 // Golden data: scripts/reference/gaussian_process.py (mpmath).
 #pragma once
 
-namespace hpo {
+namespace hpo::sampler {
 
 struct ValueAndSlope {
   double value = 0.0;
@@ -19,4 +19,4 @@ ValueAndSlope LogImprovement(double z);
 // ln Phi(z) and its derivative phi(z) / Phi(z). z is finite.
 ValueAndSlope LogProbability(double z);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

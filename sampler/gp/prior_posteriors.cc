@@ -5,7 +5,7 @@
 #include "sampler/gp/quality_points.h"
 #include "sampler/gp/surrogate/training_data.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 PriorPosteriors::PriorPosteriors(std::vector<PriorStudy> studies, MemoryPolicy policy)
     : studies_(std::move(studies)), policy_(policy) {
@@ -27,4 +27,4 @@ std::vector<std::optional<Posterior>> PriorPosteriors::Get(const InputSpace& inp
   return posteriors;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

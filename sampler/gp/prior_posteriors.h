@@ -11,7 +11,7 @@
 #include "sampler/gp/surrogate/input_space.h"
 #include "sampler/gp/surrogate/surrogate_cache.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 class PriorPosteriors {
  public:
@@ -30,4 +30,4 @@ class PriorPosteriors {
   std::vector<std::unique_ptr<SurrogateCache>> caches_;  // by study
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -4,7 +4,7 @@
 
 #include "sampler/gp/surrogate/loss_scale.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Of what a prior leaves, where it leaves nothing.
@@ -50,4 +50,4 @@ double TakeOff(const Trend& trend, LabelledPoints& observed) {
   return std::max(Standardize(observed.values), kLeastDeviation);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -15,7 +15,7 @@
 #include "sampler/gp/surrogate/surrogate_cache.h"
 #include "sampler/priors/prior_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 struct Trend {
   Posterior posterior;  // of the earlier study's losses, brought to mean 0 and variance 1
@@ -35,4 +35,4 @@ std::optional<Trend> ChooseTrend(const std::vector<std::optional<Posterior>>& pr
 // deviation it had.
 double TakeOff(const Trend& trend, LabelledPoints& observed);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -7,7 +7,7 @@
 
 #include "sampler/gp/surrogate/loss_scale.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // The cost of a model grows with the third power of its trials, and fitting repeats it often.
@@ -76,4 +76,4 @@ QualityPoints PointsNear(const TrustRegion& region, const TrainingData& data,
           .loss_per_step = loss_per_step};
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -10,7 +10,7 @@
 #include "sampler/gp/surrogate/training_data.h"
 #include "sampler/gp/trust_region.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // How many of `count` observations the kernel parameters are fitted to: all up to 32, then the last
 // multiple of a power of two that is about a sixteenth of them.
@@ -33,4 +33,4 @@ QualityPoints ChooseQualityPoints(const InputSpace& inputs, const TrainingData& 
 QualityPoints PointsNear(const TrustRegion& region, const TrainingData& data,
                          const QualityPoints& all);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

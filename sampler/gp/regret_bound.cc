@@ -15,7 +15,7 @@
 #include "sampler/space/model_view.h"
 #include "sampler/space/random_stream.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr size_t kLeastTrials = 20;
@@ -93,4 +93,4 @@ std::optional<std::string> WhyRegretBounded(const History& history, const StudyS
       allowed);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include "common/study/study.h"
 #include "sampler/api/history.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // How much better than the best of its trials a study of one objective may still become, by a
 // Gaussian process over them: the least upper confidence bound of a trial less the least lower one
@@ -31,4 +31,4 @@ std::optional<RegretEstimate> EstimateRegret(const History& history, const Study
 // its gap; with auto, not above the noise. nullopt: it goes on, or has no such bound.
 std::optional<std::string> WhyRegretBounded(const History& history, const StudySpec& study);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -7,7 +7,7 @@
 
 #include "sampler/gp/surrogate/loss_scale.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Before, nothing was learnt to look closely at.
@@ -139,4 +139,4 @@ TrustRegion FindTrustRegion(const PointTable& points, std::span<const double> lo
   return Walk(points, losses, num_running).Run();
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

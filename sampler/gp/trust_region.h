@@ -15,7 +15,7 @@
 
 #include "sampler/gp/surrogate/matern_kernel.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 struct TrustRegion {
   size_t center = 0;  // which observation
@@ -32,4 +32,4 @@ struct TrustRegion {
 TrustRegion FindTrustRegion(const PointTable& points, std::span<const double> losses,
                             size_t num_running);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "sampler/numeric/packet_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using ConstRow = Eigen::Map<const Eigen::VectorXd>;
@@ -98,4 +98,4 @@ std::vector<double> CholeskyFactor::Inverse() const {
   return inverse;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

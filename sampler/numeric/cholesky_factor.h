@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace hpo {
+namespace hpo::sampler {
 
 class CholeskyFactor {
  public:
@@ -45,4 +45,4 @@ class CholeskyFactor {
   size_t size_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

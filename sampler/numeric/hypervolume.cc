@@ -7,7 +7,7 @@
 
 #include "sampler/numeric/non_domination.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using Losses = std::vector<double>;
@@ -211,4 +211,4 @@ std::vector<size_t> ChooseByHypervolume(std::span<const Losses> points, size_t c
   return chosen;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace hpo {
+namespace hpo::sampler {
 
 // The volume of the union of the boxes between the origin and each of `corners`, none of them below
 // 0 anywhere and all of one length, at least 2. O(n log n) for two coordinates, at most
@@ -28,4 +28,4 @@ double UnionVolume(std::span<const std::vector<double>> corners);
 // three, of 300 of four. What is chosen beyond that goes by upper bounds of what it adds.
 std::vector<size_t> ChooseByHypervolume(std::span<const std::vector<double>> points, size_t count);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

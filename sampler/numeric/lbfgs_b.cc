@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using Eigen::Index;
@@ -301,4 +301,4 @@ LbfgsBResult MinimizeInBox(const SmoothFunction& function, std::span<const doubl
   return minimizer.Run(ToVector(start));
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

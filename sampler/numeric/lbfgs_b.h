@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Value at `x`; writes the gradient. A value that is not finite makes the line search step back.
 using SmoothFunction = std::function<double(std::span<const double> x, std::span<double> gradient)>;
@@ -34,4 +34,4 @@ LbfgsBResult MinimizeInBox(const SmoothFunction& function, std::span<const doubl
                            std::span<const double> lower, std::span<const double> upper,
                            const LbfgsBOptions& options = {});
 
-}  // namespace hpo
+}  // namespace hpo::sampler

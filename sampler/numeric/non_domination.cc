@@ -6,7 +6,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using Losses = std::vector<double>;
@@ -112,4 +112,4 @@ std::vector<size_t> NonDominationRanks(std::span<const Losses> points, size_t co
   return *RanksOf(points, count, [] { return false; });
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

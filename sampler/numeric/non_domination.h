@@ -10,7 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // The indices of points in lexicographic order, of equal ones in their own.
 std::vector<size_t> LexicographicOrder(std::span<const std::vector<double>> points);
@@ -26,4 +26,4 @@ std::vector<size_t> NonDominationRanks(std::span<const std::vector<double>> poin
 absl::StatusOr<std::vector<size_t>> UndominatedPoints(std::span<const std::vector<double>> points,
                                                       absl::FunctionRef<bool()> cancelled);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -1,7 +1,7 @@
 // A value on one axis of a Parzen density, and the kernel of an observation there.
 #pragma once
 
-namespace hpo {
+namespace hpo::sampler {
 
 struct Interval {
   double low = 0.0;
@@ -27,4 +27,4 @@ struct NormalKernel {
   bool operator==(const NormalKernel&) const = default;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

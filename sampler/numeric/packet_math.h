@@ -7,7 +7,7 @@
 
 #include "Eigen/Core"
 
-namespace hpo {
+namespace hpo::sampler {
 
 inline double PortableExp(double x) {
   const Eigen::Array2d packet = Eigen::Array2d::Constant(x).exp();
@@ -28,4 +28,4 @@ constexpr size_t PaddedSize(size_t size) {
   return (size + kPacketBlock - 1) / kPacketBlock * kPacketBlock;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Nothing here is called across files, so how vectors are passed does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -174,4 +174,4 @@ inline double Expm1(double x) {
   return (power - 1.0) * (x / Log(power));
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

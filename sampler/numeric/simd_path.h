@@ -4,7 +4,7 @@
 
 #include <initializer_list>
 
-namespace hpo {
+namespace hpo::sampler {
 
 enum class SimdPath { kBaseline, kAvx2, kAvx512 };
 
@@ -34,4 +34,4 @@ const Loops& BestOf(const Loops* (*loops_of)(SimdPath)) {
   return *loops_of(SimdPath::kBaseline);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr double kInverseSqrtTwoPi = 0.39894228040143267794;
@@ -185,4 +185,4 @@ double TruncatedNormalQuantile(double q, double low, double high) {
   return std::clamp(NormalQuantileOfLog(log_below), low, high);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

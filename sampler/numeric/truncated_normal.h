@@ -4,7 +4,7 @@
 // Golden data: scripts/reference/parzen.py (SciPy's log_ndtr, ndtri_exp and truncnorm).
 #pragma once
 
-namespace hpo {
+namespace hpo::sampler {
 
 inline constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 
@@ -32,4 +32,4 @@ double LowerNormalQuantile(double probability);
 // The q-quantile of the standard normal truncated to [low, high]; q in [0, 1], low <= high.
 double TruncatedNormalQuantile(double q, double low, double high);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -12,7 +12,7 @@
 #include "sampler/space/candidate_pool.h"
 #include "sampler/space/modelled_part.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 double WorstIfNotFinite(double value) {
@@ -106,4 +106,4 @@ std::optional<Suggestion> SuggestFromPriors(const AskContext& context, const His
   return std::nullopt;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -14,7 +14,7 @@
 
 #include "sampler/api/sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Of the earlier study that predicts this one best.
 struct PriorVote {
@@ -41,4 +41,4 @@ std::string DescribePrior(const PriorStudy& prior, double worth);
 std::optional<Suggestion> SuggestFromPriors(const AskContext& context, const History& history,
                                             std::span<const PriorStudy> priors);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

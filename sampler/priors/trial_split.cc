@@ -9,7 +9,7 @@
 #include "sampler/numeric/non_domination.h"
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // So many more than are not noticed halve it; no fewer than a third are left.
@@ -118,4 +118,4 @@ std::vector<TrialNumber> BestTrials(std::span<const HistoryTrial* const> finishe
   return best;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -10,7 +10,7 @@
 
 #include "sampler/api/history.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Orders finished trials of one objective, the best first: completed ones by loss; pruned ones by
 // step, later first, then by their last value, those without any value last; then those that
@@ -43,4 +43,4 @@ std::vector<double> WeightsOfGood(size_t num_good, int64_t num_running);
 // most O(n^2) for more; among 3,000 trials some milliseconds for two objectives, tens for more.
 std::vector<TrialNumber> BestTrials(std::span<const HistoryTrial* const> finished, int64_t count);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -17,6 +17,6 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", absl::StrCat("hpo-sampler ", hpo::Version()));
   const std::optional<int> over = hpo::ParseCommandLine(app, argc, argv, std::cout, std::cerr);
   if (over) return *over;
-  hpo::AnswerLines(std::cin, std::cout);
+  hpo::sampler::AnswerLines(std::cin, std::cout);
   return 0;
 }

@@ -16,7 +16,7 @@
 #include "nlohmann/json.hpp"
 #include "sampler/factory/make_sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 absl::StatusOr<TrialState> StateFromJson(const nlohmann::json& json) {
@@ -196,4 +196,4 @@ void AnswerLines(std::istream& in, std::ostream& out) {
   while (std::getline(in, line)) out << service.Answer(line) << std::endl;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

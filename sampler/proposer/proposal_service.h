@@ -39,7 +39,7 @@
 #include "nlohmann/json_fwd.hpp"
 #include "sampler/api/sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 class ProposalService {
  public:
@@ -65,4 +65,4 @@ class ProposalService {
 // Answers each line of `in` until it ends.
 void AnswerLines(std::istream& in, std::ostream& out);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -5,7 +5,7 @@
 #include "sampler/pruners/reports.h"
 #include "sampler/pruners/successive_halving.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 std::optional<PruneDecision> AshaPruner::Decide(const History& history, TrialNumber trial) const {
   constexpr int64_t kDefaultFactor = 4;
@@ -30,4 +30,4 @@ std::optional<PruneDecision> AshaPruner::Decide(const History& history, TrialNum
   return stop;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -4,7 +4,7 @@
 
 #include "sampler/api/pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Threads: as Pruner.
 class AshaPruner final : public Pruner {
@@ -20,4 +20,4 @@ class AshaPruner final : public Pruner {
   Direction direction_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

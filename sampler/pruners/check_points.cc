@@ -5,7 +5,7 @@
 #include <iterator>
 #include <limits>
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // At most so many of the longest trial.
@@ -115,4 +115,4 @@ Curve CheckPoints::CurveOf(const HistoryTrial& trial) const {
   return curve;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -12,7 +12,7 @@
 
 #include "sampler/api/history.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Immutable. Progress of trials with `by_epoch` alone, in units of 1 / kEpoch.
 class CheckPoints {
@@ -51,4 +51,4 @@ class CheckPoints {
   bool repeated_ = false;  // epochs are, by a trial
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -7,7 +7,7 @@
 #include "sampler/pruners/reports.h"
 #include "sampler/pruners/successive_halving.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Polynomial 0x04C11DB7, reflected, as in ISO 3309 and zip files.
@@ -86,4 +86,4 @@ std::optional<PruneDecision> HyperbandPruner::Decide(const History& history,
   return stop;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

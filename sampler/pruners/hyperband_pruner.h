@@ -14,7 +14,7 @@
 
 #include "sampler/api/pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // The shares in which trials are dealt to brackets; bracket b leaves out the first b rungs.
 // ceil(B * factor^(B - 1 - b) / (B - b)) for b in 0 ... B - 1, where
@@ -42,4 +42,4 @@ class HyperbandPruner final : public Pruner {
   std::string study_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "sampler/pruners/reports.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 std::optional<PruneDecision> PatientPruner::Decide(const History& history,
                                                    TrialNumber trial) const {
@@ -34,4 +34,4 @@ std::optional<PruneDecision> PatientPruner::Decide(const History& history,
   return decision;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

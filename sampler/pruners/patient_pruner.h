@@ -5,7 +5,7 @@
 
 #include "sampler/api/pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Threads: as Pruner.
 class PatientPruner final : public Pruner {
@@ -26,4 +26,4 @@ class PatientPruner final : public Pruner {
   std::unique_ptr<const Pruner> wrapped_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -9,7 +9,7 @@
 #include "sampler/pruners/check_points.h"
 #include "sampler/pruners/reports.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 int64_t NumFeasible(const History& history) {
@@ -95,4 +95,4 @@ std::optional<PruneDecision> PercentilePruner::Decide(const History& history,
   return decision;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 
 #include "sampler/api/pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Threads: as Pruner.
 class PercentilePruner final : public Pruner {
@@ -32,4 +32,4 @@ class PercentilePruner final : public Pruner {
   Direction direction_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

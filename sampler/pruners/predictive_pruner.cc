@@ -14,7 +14,7 @@
 #include "sampler/pruners/check_points.h"
 #include "sampler/pruners/reports.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // The share of the trials that have ended which is good.
@@ -186,4 +186,4 @@ std::optional<PruneDecision> PredictivePruner::Decide(const History& history,
                              worth)};
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -18,7 +18,7 @@
 
 #include "sampler/api/pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Threads: as Pruner.
 class PredictivePruner final : public Pruner {
@@ -36,4 +36,4 @@ class PredictivePruner final : public Pruner {
   Direction direction_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

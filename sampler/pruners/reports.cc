@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "sampler/pruners/check_points.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 const HistoryTrial* FindReporting(const History& history, TrialNumber trial) {
   const auto found = history.trials().find(trial);
@@ -88,4 +88,4 @@ double InUnitOf(Direction direction, double value) {
   return direction == Direction::kMaximize ? -value : value;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -9,7 +9,7 @@
 #include "common/study/study.h"
 #include "sampler/api/history.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // The trial, if it has reported; nullptr if not, or if the history does not know it.
 const HistoryTrial* FindReporting(const History& history, TrialNumber trial);
@@ -48,4 +48,4 @@ double BestValue(std::map<int64_t, double>::const_iterator begin,
 // A value in "smaller is better" sign as its metric has it, and the other way round.
 double InUnitOf(Direction direction, double value);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

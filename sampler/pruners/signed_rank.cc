@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <numeric>
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Ranks of the sizes, equal ones sharing the mean of theirs. Times two, and so whole numbers.
@@ -89,4 +89,4 @@ double SignedRankTest(const std::vector<double>& differences) {
   return exact ? ExactTail(differences, ranks) : NormalTail(differences, ranks);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace hpo {
+namespace hpo::sampler {
 
 // The probability of a rank sum of positive differences at least as large as theirs, if each
 // difference were as likely to have the other sign: small where they are positive beyond chance.
@@ -13,4 +13,4 @@ namespace hpo {
 // Source: Pratt and Gibbons 1981, chapter 3; the choice of method as in SciPy 1.17.
 double SignedRankTest(const std::vector<double>& differences);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

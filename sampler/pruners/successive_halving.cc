@@ -9,7 +9,7 @@
 #include "sampler/pruners/check_points.h"
 #include "sampler/pruners/reports.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Steps at which rungs end, up to `last_step`.
@@ -138,4 +138,4 @@ std::optional<PruneDecision> DecideHalving(const History& history, TrialNumber t
   return std::nullopt;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 
 #include "sampler/api/pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 struct HalvingOptions {
   // Rung k ends at step min_resource * reduction_factor^(skipped_rungs + k).
@@ -38,4 +38,4 @@ std::optional<PruneDecision> DecideHalving(const History& history, TrialNumber t
                                            const HalvingOptions& options, Direction direction,
                                            const std::function<bool(TrialNumber)>& competes);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "sampler/pruners/reports.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 std::optional<PruneDecision> ThresholdPruner::Decide(const History& history,
                                                      TrialNumber trial) const {
@@ -27,4 +27,4 @@ std::optional<PruneDecision> ThresholdPruner::Decide(const History& history,
   return decision;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -3,7 +3,7 @@
 
 #include "sampler/api/pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Threads: as Pruner.
 class ThresholdPruner final : public Pruner {
@@ -21,4 +21,4 @@ class ThresholdPruner final : public Pruner {
   Direction direction_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

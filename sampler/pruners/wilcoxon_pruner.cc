@@ -8,7 +8,7 @@
 #include "sampler/pruners/reports.h"
 #include "sampler/pruners/signed_rank.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Of those that report as `like` does; nullptr where none has completed with a value.
@@ -65,4 +65,4 @@ std::optional<PruneDecision> WilcoxonPruner::Decide(const History& history,
                              InUnitOf(direction_, best_mean), p, num_pairs, spec_.p_threshold)};
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -4,7 +4,7 @@
 
 #include "sampler/api/pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Threads: as Pruner.
 class WilcoxonPruner final : public Pruner {
@@ -24,4 +24,4 @@ class WilcoxonPruner final : public Pruner {
   Direction direction_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -11,7 +11,7 @@
 #include "sampler/space/random_stream.h"
 #include "sampler/space/tried_cells.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // How many that are left are checked at once, and in all, before the draw at random.
@@ -94,4 +94,4 @@ absl::StatusOr<Suggestion> GridSampler::Suggest(const AskContext& context) const
   return NoneFits(*pool.nearest_miss(), context.capacity);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -10,7 +10,7 @@
 
 #include "sampler/api/sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Whether trials have had every configuration of the grid of `space`, and there is one.
 bool GridIsUsedUp(const History& history, const SearchSpace& space);
@@ -30,4 +30,4 @@ class GridSampler final : public Sampler {
   History history_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

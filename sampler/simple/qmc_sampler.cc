@@ -11,7 +11,7 @@
 #include "sampler/space/random_configuration.h"
 #include "sampler/space/random_stream.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Sizes of the rounds of points, as DrawFitting's.
@@ -71,4 +71,4 @@ absl::StatusOr<Suggestion> SuggestQuasiRandom(const AskContext& context, const H
                     .reason = "the next point of a sequence that covers the space evenly"};
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

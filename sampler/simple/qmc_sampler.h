@@ -12,7 +12,7 @@
 
 #include "sampler/api/sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // The suggestion for `context`, defaults that are due first (DueDefaults). Random search takes over
 // where none of 457 points fits; where all that fit were had, the first is proposed again.
@@ -35,4 +35,4 @@ class QmcSampler final : public Sampler {
   History history_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

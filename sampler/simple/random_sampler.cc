@@ -11,7 +11,7 @@
 #include "sampler/space/random_configuration.h"
 #include "sampler/space/random_stream.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 ParamMap DefaultsOf(const SearchSpace& space) {
@@ -90,4 +90,4 @@ absl::StatusOr<Suggestion> SuggestAtRandom(const AskContext& context, const Hist
                     .reason = std::move(reason)};
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "sampler/api/sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // What the next trial is to take: while fewer than `startup_trials` (at least one) have finished
 // and no trial of `history` has had the default of every parameter with a default that it holds,
@@ -38,4 +38,4 @@ class RandomSampler final : public Sampler {
   History history_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -5,7 +5,7 @@
 
 #include "common/base/split_mix.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr int kDigits = 32;
@@ -145,4 +145,4 @@ double ScrambledSobol(uint64_t seed, uint32_t index, size_t dimension) {
   return (static_cast<double>(digits) + 0.5) * 0x1.0p-32;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Further dimensions would need higher polynomials; at the number of trials that a study has, they
 // are no better than random.
@@ -27,4 +27,4 @@ uint32_t OwenScramble(uint32_t digits, uint64_t key);
 // Coordinate `dimension` of point `index` of the sequence scrambled by `seed`, in (0, 1).
 double ScrambledSobol(uint64_t seed, uint32_t index, size_t dimension);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

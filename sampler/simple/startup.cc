@@ -9,7 +9,7 @@
 #include "sampler/simple/qmc_sampler.h"
 #include "sampler/simple/random_sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr int64_t kShareOfBudget = 3;  // one in so many
@@ -38,4 +38,4 @@ absl::StatusOr<Suggestion> SuggestAtStartup(const AskContext& context, const His
   return first;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

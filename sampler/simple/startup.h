@@ -9,7 +9,7 @@
 #include "sampler/api/history.h"
 #include "sampler/api/sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // How many they are: spec.startup_trials, but of a small budget no more than a third (at least 3),
 // so that most of it is searched by a model (docs/adr/024-few-trials-of-a-small-budget.md).
@@ -22,4 +22,4 @@ absl::StatusOr<Suggestion> SuggestAtStartup(const AskContext& context, const His
                                             const SamplerSpec& spec,
                                             std::span<const PriorStudy> priors);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

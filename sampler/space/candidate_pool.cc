@@ -9,7 +9,7 @@
 #include "sampler/space/random_configuration.h"
 #include "sampler/space/tried_cells.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Sizes of the rounds of random draws: most spaces fit at once, few need hundreds of draws.
@@ -34,7 +34,7 @@ absl::Status DrawRounds(const AskContext& context, const ParamMap& preset, Rng& 
 }  // namespace
 
 void CandidatePool::Add(std::vector<ParamMap> drawn) {
-  std::vector<Fit> fits(drawn.size());
+  std::vector<memory::Fit> fits(drawn.size());
   if (context_.feasibility && !drawn.empty()) fits = context_.feasibility(drawn);
   HPO_CHECK(fits.size() == drawn.size());
   for (size_t i = 0; i < drawn.size(); ++i) {
@@ -107,4 +107,4 @@ absl::StatusOr<Candidate> DrawFitting(const AskContext& context, const ParamMap&
   return cheapest;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -12,11 +12,11 @@
 #include "common/base/random.h"
 #include "sampler/api/sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 struct Candidate {
   ParamMap params;
-  Fit fit;
+  memory::Fit fit;
 };
 
 class CandidatePool {
@@ -61,4 +61,4 @@ absl::Status NoneFits(const Candidate& nearest_miss, Bytes capacity);
 //                       the least violating one and the capacity
 absl::StatusOr<Candidate> DrawFitting(const AskContext& context, const ParamMap& preset, Rng& rng);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -7,7 +7,7 @@
 #include "sampler/space/numeric_scale.h"
 #include "sampler/space/random_configuration.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr int kMaxProbes = 16;
@@ -25,7 +25,7 @@ double LastNumber(const Domain& domain) {
 }
 
 // Less need first; of equal needs those that fit.
-bool Cheaper(const Fit& a, const Fit& b) {
+bool Cheaper(const memory::Fit& a, const memory::Fit& b) {
   if (a.needed != b.needed) return a.needed < b.needed;
   return a.fits && !b.fits;
 }
@@ -41,7 +41,7 @@ Candidate CheapestVariation(const AskContext& context, const Parameter& paramete
         WithValue(context.space, current.params, parameter.name, value);
     if (varied.has_value()) variations.push_back(*std::move(varied));
   }
-  const std::vector<Fit> fits = context.feasibility(variations);
+  const std::vector<memory::Fit> fits = context.feasibility(variations);
   Candidate best = current;
   for (size_t i = 0; i < variations.size(); ++i) {
     if (Cheaper(fits[i], best.fit)) best = {variations[i], fits[i]};
@@ -108,8 +108,8 @@ std::optional<Candidate> LeastDemanding(const AskContext& context) {
   Rng rng(/*seed=*/0, /*stream=*/0);
   absl::StatusOr<ParamMap> start = DrawConfiguration(context.space, {}, rng);
   if (!start.ok()) return std::nullopt;
-  const Fit fit = context.feasibility({&*start, 1}).front();
+  const memory::Fit fit = context.feasibility({&*start, 1}).front();
   return FindCheapest(context, {*std::move(start), fit}, CheapestGoal::kLeastNeed);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 
 #include "sampler/space/candidate_pool.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Values that show a domain's effect on memory: all of them up to 16, else 16 evenly spaced ones
 // with both ends. Increasing for numbers.
@@ -32,4 +32,4 @@ Candidate FindCheapest(const AskContext& context, Candidate start, CheapestGoal 
 // where constraints leave none.
 std::optional<Candidate> LeastDemanding(const AskContext& context);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Positions of grids of at most so many values are kept.
@@ -251,4 +251,4 @@ double CodedSpace::Position(size_t parameter, double code) const {
   return coded.scale->At(*AsNumber(ValueOf(parameter, code))).at;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -13,7 +13,7 @@
 #include "common/space/search_space.h"
 #include "sampler/space/numeric_scale.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 using Codes = std::vector<double>;
 
@@ -98,4 +98,4 @@ class CodedSpace {
   std::vector<CodedParameter> coded_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

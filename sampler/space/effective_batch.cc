@@ -7,7 +7,7 @@
 
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr int64_t kMaxValues = 64;
@@ -129,4 +129,4 @@ int64_t ChooseSecondOfPair(int64_t first, const Domain& allowed, double target) 
   });
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -11,7 +11,7 @@
 #include "common/study/trial.h"
 #include "sampler/space/numeric_scale.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Two parameters of a space, by index; `first` comes before `second`.
 struct EffectiveBatchPair {
@@ -41,4 +41,4 @@ std::optional<int64_t> ChooseFirstOfPair(const SearchSpace& space, const Effecti
 // smaller of two.
 int64_t ChooseSecondOfPair(int64_t first, const Domain& allowed, double target);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

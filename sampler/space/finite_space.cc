@@ -18,7 +18,7 @@
 #include "sampler/space/random_stream.h"
 #include "sampler/space/tried_cells.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Random draws before what is left of a small space is listed.
@@ -165,4 +165,4 @@ absl::StatusOr<Suggestion> WithoutRepetition::Suggest(const AskContext& context)
           : absl::StrCat("; more memory would allow ", not_used_up->size(), " more of the space")));
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -11,7 +11,7 @@
 #include "sampler/api/history.h"
 #include "sampler/api/sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Whether trials have used up every configuration of `space`: one of them runs, waits, has
 // completed or was stopped by a pruner, or two have ended in another way (an error, a lack of
@@ -50,4 +50,4 @@ class WithoutRepetition final : public Sampler {
   History history_;  // of parameters and states alone
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

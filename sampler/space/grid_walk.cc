@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-namespace hpo {
+namespace hpo::sampler {
 
 std::optional<double> GridWalk::CodeAfter(size_t parameter, bool first) const {
   const double now = codes_[parameter];
@@ -47,4 +47,4 @@ bool GridWalk::Next() {
   return from.has_value();
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

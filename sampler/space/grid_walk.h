@@ -8,7 +8,7 @@
 
 #include "sampler/space/coded_space.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 class GridWalk {
  public:
@@ -31,4 +31,4 @@ class GridWalk {
   bool begun_ = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -4,7 +4,7 @@
 
 #include "absl/hash/hash.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 ModelledPart::ModelledPart(const SearchSpace& space) {
   for (const Parameter& parameter : space.parameters) {
@@ -38,4 +38,4 @@ bool Tried(const History& history, const ModelledPart& part, const ParamMap& par
                      [&](const auto& entry) { return part.Same(entry.second.params, params); });
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -10,7 +10,7 @@
 #include "common/space/search_space.h"
 #include "sampler/api/history.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 class ModelledPart {
  public:
@@ -30,4 +30,4 @@ class ModelledPart {
 // Whether a trial in any state has had the modelled part of `params`. O(trials).
 bool Tried(const History& history, const ModelledPart& part, const ParamMap& params);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -7,7 +7,7 @@
 
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr double kLargest = std::numeric_limits<double>::max();
@@ -94,8 +94,8 @@ NumericScale::NumericScale(double low, double high, double half_step, bool log)
       log_(log),
       grid_(half_step > 0.0 && (high - low) / (2.0 * half_step) < kMaxGridValues) {
   if (log_) {
-    low_ = hpo::Log(low_);
-    high_ = hpo::Log(high_);
+    low_ = hpo::sampler::Log(low_);
+    high_ = hpo::sampler::Log(high_);
   }
   if (!std::isfinite(high_ - low_)) shrink_ = 0.25;
 }
@@ -119,7 +119,7 @@ NumericScale NumericScale::Log(double low, double high) {
 double NumericScale::Position(double value) const {
   const double low = low_ * shrink_;
   const double width = high_ * shrink_ - low;
-  const double transformed = (log_ ? hpo::Log(std::max(value, 0.0)) : value) * shrink_;
+  const double transformed = (log_ ? hpo::sampler::Log(std::max(value, 0.0)) : value) * shrink_;
   return width > 0.0 ? std::clamp((transformed - low) / width, 0.0, 1.0) : 0.0;
 }
 
@@ -160,4 +160,4 @@ ParamValue ValueAtPart(const Domain& domain, double part) {
   return std::visit([&](const auto& held) { return AtPart(held, part); }, domain);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include "common/space/search_space.h"
 #include "sampler/numeric/normal_kernel.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 class NumericScale {
  public:
@@ -61,4 +61,4 @@ ParamValue DrawUniform(const Domain& domain, Rng& rng);
 // one, in order; others as DrawUniform.
 ParamValue ValueAtPart(const Domain& domain, double part);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "sampler/space/numeric_scale.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // How often a draw whose constraints contradict each other is repeated.
@@ -47,4 +47,4 @@ absl::StatusOr<ParamMap> DrawConfiguration(const SearchSpace& space, const Param
   return drawn;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include "common/space/params.h"
 #include "common/space/search_space.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // A complete configuration: parameters in order, parents first; each that is active takes its value
 // in `preset` where that is allowed, and is drawn uniformly from its allowed domain otherwise.
@@ -24,4 +24,4 @@ absl::StatusOr<ParamMap> DrawConfiguration(const SearchSpace& space, const Param
 absl::StatusOr<ParamMap> ConfigurationAt(const SearchSpace& space, const ParamMap& preset,
                                          std::span<const double> point, Rng& rng);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

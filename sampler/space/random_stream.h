@@ -7,7 +7,7 @@
 #include "common/base/ids.h"
 #include "common/base/random.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 enum class StreamPurpose : uint64_t {
   kRandomConfiguration = 0,
@@ -23,4 +23,4 @@ inline Rng StreamFor(uint64_t seed, TrialNumber number, StreamPurpose purpose) {
       seed, (static_cast<uint64_t>(number.value) << kPurposeBits) | static_cast<uint64_t>(purpose));
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 
 #include "sampler/space/grid_walk.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr size_t kMostWalked = 4096;
@@ -61,4 +61,4 @@ std::optional<std::vector<Codes>> UntriedOf(const CodedSpace& space, const Tried
   return left;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

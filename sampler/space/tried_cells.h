@@ -9,7 +9,7 @@
 #include "sampler/api/history.h"
 #include "sampler/space/coded_space.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Safe to share between threads.
 class TriedCells {
@@ -35,4 +35,4 @@ class TriedCells {
 std::optional<std::vector<Codes>> UntriedOf(const CodedSpace& space, const TriedCells& tried,
                                             size_t most, Rng& rng);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

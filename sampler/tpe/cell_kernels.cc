@@ -6,7 +6,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "sampler/tpe/kernel_sums.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 template <typename Act>
@@ -96,4 +96,4 @@ const CellKernels::Masses& CellKernels::MassesAt(const Coordinate& coordinate) c
   return kept->masses;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

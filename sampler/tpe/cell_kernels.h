@@ -15,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "sampler/numeric/normal_kernel.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 class CellKernels {
  public:
@@ -65,4 +65,4 @@ class CellKernels {
   std::unique_ptr<Kept> kept_ = std::make_unique<Kept>();
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

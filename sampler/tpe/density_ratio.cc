@@ -3,7 +3,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "sampler/numeric/truncated_normal.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 void DensityRatio::Refit() {
   below_.Refit();
@@ -33,4 +33,4 @@ std::vector<double> DensityRatio::LogRelative(std::span<const Point> points) con
   return logs;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -9,7 +9,7 @@
 
 #include "sampler/tpe/parzen_estimator.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 class DensityRatio {
  public:
@@ -41,4 +41,4 @@ class DensityRatio {
   Dependence dependence_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "sampler/tpe/kernel_sums.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // `kPath` keeps the functions of different files apart.
 template <SimdPath kPath>
@@ -389,4 +389,4 @@ class KernelLoopsOn {
                                          &FitBandwidths, &SumWeights,  &ShiftFrom, &BoundBlocks};
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

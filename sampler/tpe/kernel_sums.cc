@@ -4,7 +4,7 @@
 
 #include "sampler/tpe/kernel_loops.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // In files that are compiled for these processors.
 const KernelLoops* Avx2Loops();
@@ -79,4 +79,4 @@ void CellMasses(const GridKernels& kernels, double low, double high, double* mas
   BestLoops().cell_masses(kernels, low, high, masses, logs);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

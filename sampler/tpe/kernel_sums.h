@@ -13,7 +13,7 @@
 
 #include "sampler/numeric/simd_path.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Kernels are taken in blocks of so many. Arrays that the loops read are readable up to a multiple
 // of it: a PaddedColumn is.
@@ -229,4 +229,4 @@ struct KernelLoops {
 // nullptr where this processor cannot run the path.
 const KernelLoops* LoopsOf(SimdPath path);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

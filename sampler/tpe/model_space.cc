@@ -6,7 +6,7 @@
 
 #include "sampler/space/model_view.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr Interval kWholeRange{0.0, 1.0};
@@ -193,4 +193,4 @@ std::optional<ParamValue> ModelSpace::DrawOfPair(size_t parameter, const Domain&
   return *value;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

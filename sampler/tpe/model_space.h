@@ -21,7 +21,7 @@
 #include "sampler/space/numeric_scale.h"
 #include "sampler/tpe/parzen_estimator.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Which axes are one group of the density: all of them, or those of parameters that exist under the
 // same conditions.
@@ -90,4 +90,4 @@ class ModelSpace {
   size_t pair_axis_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

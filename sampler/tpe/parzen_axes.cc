@@ -10,7 +10,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "sampler/numeric/truncated_normal.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 const double kSqrtTwoPi = std::sqrt(2.0 * std::numbers::pi);
@@ -442,4 +442,4 @@ KernelTable ChoiceAxis::TableAt(double choice, const MarginalWeights& weights) c
   return table;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -19,7 +19,7 @@
 #include "sampler/tpe/cell_kernels.h"
 #include "sampler/tpe/kernel_sums.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // What the rows count: by their ranks, or given ones.
 struct RowWeights {
@@ -193,4 +193,4 @@ class ChoiceAxis {
   double other_ = 0.0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -12,7 +12,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "sampler/numeric/truncated_normal.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using Kind = ParzenAxis::Kind;
@@ -430,4 +430,4 @@ size_t ParzenEstimator::DrawChoice(size_t component, size_t axis, std::span<cons
   return allowed.back();
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -22,7 +22,7 @@
 #include "common/base/random.h"
 #include "sampler/tpe/parzen_axes.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 struct ParzenAxis {
   enum class Kind { kContinuous, kGrid, kCategorical };
@@ -140,4 +140,4 @@ class ParzenEstimator {
   std::vector<std::vector<double>> cumulative_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 
 #include "sampler/space/model_view.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // The ratios of memory and of failures count squared: a poor trial still teaches quality, one that
@@ -225,4 +225,4 @@ TpeScores TpeModel::Score(std::span<const ParamMap* const> candidates) const {
   return scores;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -17,7 +17,7 @@
 #include "sampler/tpe/model_space.h"
 #include "sampler/tpe/tpe_scores.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // How TPE takes the parameters of a trial together.
 struct TpeForm {
@@ -114,4 +114,4 @@ class TpeModel {
   bool several_objectives_ = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Models are some hundred bytes per trial each.
@@ -81,4 +81,4 @@ void TpeModelCache::Use(const History& history, const SearchSpace& space, Bytes 
   use(*Find(space, capacity)->model);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

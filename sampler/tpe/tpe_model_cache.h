@@ -15,7 +15,7 @@
 #include "sampler/api/history.h"
 #include "sampler/tpe/tpe_model.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 class TpeModelCache {
  public:
@@ -46,4 +46,4 @@ class TpeModelCache {
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // the oldest first
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

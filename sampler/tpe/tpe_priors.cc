@@ -4,7 +4,7 @@
 
 #include "sampler/space/model_view.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // The first completed trials, which lie widest, tell what a prior is worth.
@@ -62,4 +62,4 @@ void TpePriors::Use(const History& history, const SearchSpace& space, Bytes capa
                            [&](const TpeModel& model) { use(&model, vote); });
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

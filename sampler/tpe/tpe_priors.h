@@ -15,7 +15,7 @@
 #include "sampler/priors/prior_study.h"
 #include "sampler/tpe/tpe_model_cache.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 class TpePriors {
  public:
@@ -35,4 +35,4 @@ class TpePriors {
   std::vector<std::unique_ptr<TpeModelCache>> models_;  // by study
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -10,7 +10,7 @@
 #include "sampler/space/candidate_pool.h"
 #include "sampler/space/random_stream.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr size_t kNumCandidates = 24;
@@ -130,4 +130,4 @@ absl::StatusOr<Suggestion> TpeSampler::Suggest(const AskContext& context) const 
   return suggestion;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

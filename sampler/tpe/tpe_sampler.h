@@ -45,7 +45,7 @@
 #include "sampler/tpe/tpe_model_cache.h"
 #include "sampler/tpe/tpe_priors.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Threads: as Sampler.
 class TpeSampler final : public Sampler {
@@ -87,4 +87,4 @@ class TpeSampler final : public Sampler {
   absl::flat_hash_set<const ParamMap*, HashOfParams, SameParams> configurations_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 double WorstIfNan(double log) {
@@ -50,4 +50,4 @@ std::string TpeScores::Explain(size_t chosen) const {
   return absl::StrCat(text, " (", absl::StrJoin(factors_, ", ", add_factor), ")");
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

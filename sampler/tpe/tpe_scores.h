@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace hpo {
+namespace hpo::sampler {
 
 class TpeScores {
  public:
@@ -36,4 +36,4 @@ class TpeScores {
   std::vector<Factor> factors_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

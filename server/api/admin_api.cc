@@ -8,7 +8,7 @@
 #include "common/base/version.h"
 #include "common/files/sha256.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr size_t kBackupPiece = size_t{1} << 20;
@@ -45,4 +45,4 @@ absl::StatusOr<AdminApi::BackUpEnd> AdminApi::BackUp(
   return end;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

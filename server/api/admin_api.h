@@ -10,7 +10,7 @@
 #include "common/protocol/server_status.h"
 #include "server/scheduler/trial_scheduler.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe.
 class AdminApi {
@@ -34,4 +34,4 @@ class AdminApi {
   TrialScheduler& scheduler_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

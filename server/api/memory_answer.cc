@@ -7,23 +7,23 @@
 #include "common/base/status.h"
 #include "memory/plan/fit_decision.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // Where there is no estimate: what a placement goes by.
 absl::StatusOr<MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFacts& facts,
-                                           const FitDecider& decider, const ParamMap& params,
-                                           Bytes capacity) {
-  const std::optional<LearnedFit> learned = decider.Learned(params, capacity);
+                                           const memory::FitDecider& decider,
+                                           const ParamMap& params, Bytes capacity) {
+  const std::optional<memory::LearnedFit> learned = decider.Learned(params, capacity);
   if (!learned.has_value()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "memory: expected a configuration with an estimate, got one that is not known on worker ",
         facts.worker, " (it lacks the model, or memory.policy is off)"));
   }
-  const Bytes usable = UsableBytes(capacity, facts.device, spec.memory);
+  const Bytes usable = memory::UsableBytes(capacity, facts.device, spec.memory);
   MemoryAnswer answer{.usable = usable};
-  if (const auto config = TrainingConfigOf(params, spec.trainer); config.ok()) {
-    answer.planned.plan = LiteralPlan(*config);
+  if (const auto config = memory::TrainingConfigOf(params, spec.trainer); config.ok()) {
+    answer.planned.plan = memory::LiteralPlan(*config);
   }
   answer.planned.fits = learned->fits;
   answer.planned.estimate.needed_limit = learned->needed;
@@ -46,17 +46,18 @@ absl::StatusOr<MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFa
 absl::StatusOr<MemoryAnswer> AnswerMemory(const StudySpec& spec, const WorkerFacts& facts,
                                           const MemoryKnowledge& knowledge, const ParamMap& params,
                                           Bytes capacity) {
-  const FitDecider decider(spec, facts, knowledge.evidence, knowledge.replays);
-  HPO_ASSIGN_OR_RETURN(const std::optional<PlannedMemory> planned, decider.Plan(params, capacity));
+  const memory::FitDecider decider(spec, facts, knowledge.evidence, knowledge.replays);
+  HPO_ASSIGN_OR_RETURN(const std::optional<memory::PlannedMemory> planned,
+                       decider.Plan(params, capacity));
   if (!planned) return LearnedAnswer(spec, facts, decider, params, capacity);
   MemoryAnswer answer{.planned = *planned,
-                      .usable = UsableBytes(capacity, facts.device, spec.memory)};
+                      .usable = memory::UsableBytes(capacity, facts.device, spec.memory)};
   answer.explanation =
       planned->fits ? absl::StrCat("fits: needs ", FormatBytes(planned->estimate.needed_limit),
                                    " at micro-batch ", planned->plan.micro_batch, ", allowed ",
                                    FormatBytes(answer.usable))
-                    : ExplainMisfit(*planned, answer.usable);
+                    : memory::ExplainMisfit(*planned, answer.usable);
   return answer;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

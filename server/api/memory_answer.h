@@ -9,10 +9,10 @@
 #include "memory/plan/memory_plan.h"
 #include "server/placement/placement.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct MemoryAnswer {
-  PlannedMemory planned;
+  memory::PlannedMemory planned;
   Bytes usable;
   std::string explanation;
 };
@@ -23,4 +23,4 @@ absl::StatusOr<MemoryAnswer> AnswerMemory(const StudySpec& spec, const WorkerFac
                                           const MemoryKnowledge& knowledge, const ParamMap& params,
                                           Bytes capacity);
 
-}  // namespace hpo
+}  // namespace hpo::server

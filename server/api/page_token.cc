@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "common/files/sha256.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr size_t kMarkLength = 16;
@@ -42,4 +42,4 @@ absl::StatusOr<TrialNumber> ReadPageToken(absl::string_view study, const TrialFi
                    token, "'"));
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -9,7 +9,7 @@
 #include "common/base/ids.h"
 #include "server/storage/trial_query.h"
 
-namespace hpo {
+namespace hpo::server {
 
 std::string MakePageToken(absl::string_view study, const TrialFilter& filter, TrialNumber last);
 
@@ -17,4 +17,4 @@ std::string MakePageToken(absl::string_view study, const TrialFilter& filter, Tr
 absl::StatusOr<TrialNumber> ReadPageToken(absl::string_view study, const TrialFilter& filter,
                                           absl::string_view token);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -10,7 +10,7 @@
 #include "sampler/api/history.h"
 #include "sampler/numeric/non_domination.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // Smaller is better; nullopt when a metric is missing.
@@ -24,7 +24,7 @@ std::optional<std::vector<double>> LossesOf(const Trial& trial,
     if (found == completed->metrics.end()) return std::nullopt;
     const double loss =
         objective.direction == Direction::kMaximize ? -found->second : found->second;
-    losses.push_back(NanAsWorst(loss));
+    losses.push_back(sampler::NanAsWorst(loss));
   }
   return losses;
 }
@@ -49,10 +49,11 @@ absl::StatusOr<std::vector<Trial>> ParetoFront(std::vector<Trial> completed,
     trials.push_back(std::move(trial));
     points.push_back(std::move(losses));
   }
-  HPO_ASSIGN_OR_RETURN(const std::vector<size_t> front, UndominatedPoints(points, cancelled));
+  HPO_ASSIGN_OR_RETURN(const std::vector<size_t> front,
+                       sampler::UndominatedPoints(points, cancelled));
   std::vector<Trial> best;
   for (const size_t i : front) best.push_back(std::move(trials[i]));
   return best;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "common/study/study.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Of the feasible trials, or where there is none of the least violating ones, those that no other
 // one dominates (at least as good everywhere and better somewhere), in the order given. Trials that
@@ -19,4 +19,4 @@ absl::StatusOr<std::vector<Trial>> ParetoFront(std::vector<Trial> completed,
                                                const std::vector<Objective>& objectives,
                                                absl::FunctionRef<bool()> cancelled);
 
-}  // namespace hpo
+}  // namespace hpo::server

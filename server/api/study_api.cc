@@ -9,7 +9,7 @@
 #include "server/scheduler/trial_scheduler.h"
 #include "server/studies/study_description.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr size_t kArchivePiece = size_t{1} << 20;  // of an archive
@@ -44,7 +44,7 @@ absl::StatusOr<StudyStatus> StudyApi::UpdateStudy(const std::string& name,
 absl::StatusOr<StudyApi::Edited> StudyApi::EditStudy(const std::string& name,
                                                      const StudyEdit& edit) {
   if (scheduler_.state().work.draining()) return DrainingError();
-  HPO_ASSIGN_OR_RETURN(EditResult result, hpo::EditStudy(scheduler_.state(), name, edit));
+  HPO_ASSIGN_OR_RETURN(EditResult result, hpo::server::EditStudy(scheduler_.state(), name, edit));
   HPO_ASSIGN_OR_RETURN(StudyStatus status, DescribeStudy(scheduler_.state(), name));
   return Edited{.result = std::move(result), .status = std::move(status)};
 }
@@ -118,7 +118,7 @@ absl::StatusOr<StudyApi::Retried> StudyApi::RetryTrials(const std::string& study
 
 absl::StatusOr<ImportResult> StudyApi::ImportTrials(const TrialImport& import) {
   if (scheduler_.state().work.draining()) return DrainingError();
-  return hpo::ImportTrials(scheduler_.state(), import);
+  return hpo::server::ImportTrials(scheduler_.state(), import);
 }
 
 absl::StatusOr<Trial> StudyApi::PreemptTrial(const std::string& study, TrialNumber number) {
@@ -149,4 +149,4 @@ absl::StatusOr<StudyStatus> StudyApi::OrderStudy(const std::string& name, StudyO
   return DescribeStudy(scheduler_.state(), name);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -15,7 +15,7 @@
 #include "server/api/study_queries.h"
 #include "server/orders/study_request.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class TrialScheduler;
 
@@ -138,4 +138,4 @@ class StudyApi {
   StudyQueries queries_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -14,7 +14,7 @@
 #include "server/studies/study_description.h"
 #include "server/studies/trial_writer.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr int kDefaultPage = 100;
@@ -141,7 +141,7 @@ absl::StatusOr<MemoryAnswer> StudyQueries::EstimateMemory(const std::string& stu
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
   HPO_ASSIGN_OR_RETURN(const WorkerFacts facts, ChooseWorker(scheduler_.state().workers, worker));
   const StudySpec spec = runtime->spec();
-  const Bytes capacity = limit.count > 0 ? limit : QuantizeCapacity(facts.capacity);
+  const Bytes capacity = limit.count > 0 ? limit : memory::QuantizeCapacity(facts.capacity);
   const MemoryKnowledge knowledge = scheduler_.state().Knowledge(*runtime, facts);
   return AnswerMemory(spec, facts, knowledge, params, capacity);
 }
@@ -185,4 +185,4 @@ absl::Status StudyQueries::WatchStudy(
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -14,7 +14,7 @@
 #include "server/api/memory_answer.h"
 #include "server/storage/trial_query.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class TrialScheduler;
 
@@ -73,4 +73,4 @@ class StudyQueries {
   const TrialScheduler& scheduler_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -5,7 +5,7 @@
 #include "common/protocol/refusal.h"
 #include "server/scheduler/trial_scheduler.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 absl::Status CheckSize(absl::string_view what, Bytes size) {
@@ -100,4 +100,4 @@ absl::StatusOr<Result> WorkerApi::Explained(absl::StatusOr<Result> result) const
   return result;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -19,7 +19,7 @@
 #include "common/study/study.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class TrialScheduler;
 
@@ -73,4 +73,4 @@ class WorkerApi {
   TrialScheduler& scheduler_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

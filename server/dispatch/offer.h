@@ -8,7 +8,7 @@
 #include "common/protocol/worker_facts.h"
 #include "server/studies/study_runtime.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct Asker {
   WorkerFacts facts;
@@ -24,4 +24,4 @@ struct Offer {
   bool may_pass = false;  // the obstacle, by itself or as other trials of the study run
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

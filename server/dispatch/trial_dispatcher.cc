@@ -15,7 +15,7 @@
 #include "server/studies/study_end.h"
 #include "server/workers/lease.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr absl::Duration kLongestWait = absl::Seconds(50);
@@ -208,4 +208,4 @@ absl::StatusOr<Offer> TrialDispatcher::TakeQueued(StudyRuntime& study, const Ask
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

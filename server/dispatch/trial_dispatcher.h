@@ -16,7 +16,7 @@
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe.
 class TrialDispatcher {
@@ -50,4 +50,4 @@ class TrialDispatcher {
   TrialProposer proposer_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -9,7 +9,7 @@
 #include "server/storage/answer_store.h"
 #include "server/trials/lease_token.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr absl::string_view kAcquireTrial = "AcquireTrial";
@@ -130,4 +130,4 @@ absl::Status TrialGranter::TakeBackUnlessThere(const std::string& session, const
   return there;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

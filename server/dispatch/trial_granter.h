@@ -15,7 +15,7 @@
 #include "server/studies/study_runtime.h"
 #include "server/studies/trial_writer.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe.
 class TrialGranter {
@@ -43,4 +43,4 @@ class TrialGranter {
   LeaseControl& leases_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

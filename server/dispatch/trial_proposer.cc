@@ -8,11 +8,11 @@
 #include "common/base/status.h"
 #include "server/placement/capability.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // "auto: gp (34 trials); decided by quality: ..."
-std::string ProposerOf(const Suggestion& suggestion) {
+std::string ProposerOf(const sampler::Suggestion& suggestion) {
   if (suggestion.reason.empty()) return suggestion.sampler;
   return absl::StrCat(suggestion.sampler, "; ", suggestion.reason);
 }
@@ -23,10 +23,10 @@ TrialProposer::Proposal TrialProposer::Suggest(StudyRuntime& study, const StudyS
                                                const WorkerFacts& facts) const {
   Proposal proposal;
   const auto ask = [&](bool as_last_resort) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    proposal.suggestion = study.sampler.Suggest(spec, [&](const History& seen) {
+    proposal.suggestion = study.sampler.Suggest(spec, [&](const sampler::History& seen) {
       MemoryKnowledge& knowledge = proposal.knowledge;
       knowledge = KnowledgeFor(spec, facts, seen, state_.calibration.Snapshot(), state_.replays);
-      LearnedNeed& learned = knowledge.evidence.learned;
+      memory::LearnedNeed& learned = knowledge.evidence.learned;
       if (as_last_resort) learned = learned.AsLastResort();
       proposal.context = AskFor(spec, facts, study.next_number(), knowledge);
       return proposal.context;
@@ -55,9 +55,9 @@ absl::StatusOr<Offer> TrialProposer::Propose(StudyRuntime& study, const Asker& a
   if (!study.standing().budget_left) return Offer{};
   const StudySpec spec = study.spec();
   const Proposal proposal = Suggest(study, spec, asker.facts);
-  const absl::StatusOr<Suggestion>& suggestion = proposal.suggestion;
+  const absl::StatusOr<sampler::Suggestion>& suggestion = proposal.suggestion;
   const MemoryKnowledge& knowledge = proposal.knowledge;
-  const AskContext& context = proposal.context;
+  const sampler::AskContext& context = proposal.context;
   if (!suggestion.ok()) {
     const Bytes held = HeldByOthers(study, spec, asker.facts);
     lock.Release();
@@ -96,4 +96,4 @@ absl::StatusOr<Offer> TrialProposer::Propose(StudyRuntime& study, const Asker& a
   return Offer{.assignment = MakeAssignment(spec, record.trial, attempt)};
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

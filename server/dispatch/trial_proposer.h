@@ -13,7 +13,7 @@
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe. No database lock is held while a sampler thinks: a suggestion is made first, then
 // one short transaction writes trial, lease and suggestion.
@@ -29,9 +29,9 @@ class TrialProposer {
  private:
   // A suggestion, with what it was made from.
   struct Proposal {
-    absl::StatusOr<Suggestion> suggestion = absl::UnknownError("not asked");
+    absl::StatusOr<sampler::Suggestion> suggestion = absl::UnknownError("not asked");
     MemoryKnowledge knowledge;
-    AskContext context;
+    sampler::AskContext context;
   };
 
   Proposal Suggest(StudyRuntime& study, const StudySpec& spec, const WorkerFacts& facts) const
@@ -45,4 +45,4 @@ class TrialProposer {
   MisfitAdvisor advisor_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

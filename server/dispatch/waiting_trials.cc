@@ -9,7 +9,7 @@
 #include "server/placement/capability.h"
 #include "server/studies/trial_writer.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 SmallerCards SmallerThan(const SchedulerState& state, const StudyRuntime& study,
@@ -18,7 +18,8 @@ SmallerCards SmallerThan(const SchedulerState& state, const StudyRuntime& study,
   for (WorkerFacts& worker : state.workers.Alive()) {
     if (CheckOffer(study, worker).ok()) serving.push_back(std::move(worker));
   }
-  const Bytes usable = UsableBytes(QuantizeCapacity(facts.capacity), facts.device, spec.memory);
+  const Bytes usable =
+      memory::UsableBytes(memory::QuantizeCapacity(facts.capacity), facts.device, spec.memory);
   return SmallerCards(spec, usable, serving,
                       [&](const WorkerFacts& worker) { return state.Knowledge(study, worker); });
 }
@@ -114,4 +115,4 @@ absl::Status WaitingTrials::EndAsPredicted(const Trial& trial, const Placement& 
   return study_.QuarantineIfUnreadable(number, ended) ? absl::OkStatus() : ended;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

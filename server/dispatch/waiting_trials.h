@@ -14,7 +14,7 @@
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Whether the worker may run trials of the study: CheckServes and CheckDigests.
 //   FailedPrecondition  it may not; names the study
@@ -53,4 +53,4 @@ class WaitingTrials {
   const SmallerCards smaller_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using Labels = std::initializer_list<std::pair<absl::string_view, absl::string_view>>;
@@ -119,4 +119,4 @@ std::string MetricsText(const ServerStatus& server, const std::vector<StudyStatu
   return ServerText(server) + StudiesText(studies);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

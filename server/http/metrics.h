@@ -9,7 +9,7 @@
 #include "common/protocol/server_status.h"
 #include "common/study/study_status.h"
 
-namespace hpo {
+namespace hpo::server {
 
 inline constexpr absl::string_view kMetricsContentType = "text/plain; version=0.0.4";
 
@@ -17,4 +17,4 @@ inline constexpr absl::string_view kMetricsContentType = "text/plain; version=0.
 // are gauges: a trial that waits again leaves the state it was in.
 std::string MetricsText(const ServerStatus& server, const std::vector<StudyStatus>& studies);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "server/http/metrics.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr char kPath[] = "/metrics";
@@ -80,4 +80,4 @@ MetricsEndpoint::~MetricsEndpoint() {
   thread_.join();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

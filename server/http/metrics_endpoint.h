@@ -15,7 +15,7 @@ namespace httplib {
 class Server;
 }
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe. Serves from Start until destruction, two requests at a time.
 class MetricsEndpoint {
@@ -44,4 +44,4 @@ class MetricsEndpoint {
   std::thread thread_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -6,7 +6,7 @@
 #include "common/base/status.h"
 #include "server/trials/outcome_value.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // A trial that people stopped does not run again, however its attempt ended.
@@ -42,4 +42,4 @@ absl::Status EndAttempt(TrialTransaction& transaction, const StudySpec& spec,
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

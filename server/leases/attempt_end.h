@@ -7,7 +7,7 @@
 #include "server/storage/records.h"
 #include "server/studies/trial_writer.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct AttemptEnding {
   AttemptState state;
@@ -19,4 +19,4 @@ struct AttemptEnding {
 absl::Status EndAttempt(TrialTransaction& transaction, const StudySpec& spec,
                         const AttemptEnding& ending, TrialRecord& record, AttemptRecord& attempt);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -13,7 +13,7 @@
 #include "server/leases/retry_policy.h"
 #include "server/studies/trial_writer.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // How many different workers were lost while running the trial, the holder of `lease` included.
@@ -123,4 +123,4 @@ absl::Status LeaseControl::TakeBack(StudyRuntime& study, const HeldLease& lease,
   return study.QuarantineIfUnreadable(lease.trial, taken) ? absl::OkStatus() : taken;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -7,7 +7,7 @@
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Why a worker loses a lease that it has not given back.
 enum class LeaseLoss {
@@ -42,4 +42,4 @@ class LeaseControl {
   SchedulerState& state_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -18,7 +18,7 @@
 #include "server/workers/lease.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr absl::Duration kStoreWallClockEach = absl::Seconds(10);
@@ -166,4 +166,4 @@ absl::Status LeaseSweeper::ForgetOld() {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // One thread calls it.
 class LeaseSweeper {
@@ -41,4 +41,4 @@ class LeaseSweeper {
   absl::Duration forgot_at_;  // monotonic
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/placement/capability.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 bool IsTransient(FailureClass failure_class) {
@@ -145,4 +145,4 @@ Verdict AfterRelease(ReleaseReason reason, Bytes needed, const std::string& note
   return Verdict{.counts = counts};
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

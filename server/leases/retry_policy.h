@@ -15,7 +15,7 @@
 #include "common/study/trial.h"
 #include "server/storage/records.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct RetryLimits {
   int64_t worker_losses = 3;
@@ -61,4 +61,4 @@ Verdict AfterRelease(ReleaseReason reason, Bytes needed, const std::string& note
                      const RetryCounts& counts, const OomCircumstances& at,
                      const RetryLimits& limits = {});
 
-}  // namespace hpo
+}  // namespace hpo::server

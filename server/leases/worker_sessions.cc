@@ -10,7 +10,7 @@
 #include "server/storage/study_store.h"
 #include "server/workers/lease.h"
 
-namespace hpo {
+namespace hpo::server {
 
 absl::Status WorkerSessions::CheckData(const WorkerFacts& facts) const {
   for (const StudyRuntime* study : state_.studies.All()) {
@@ -99,4 +99,4 @@ absl::Status WorkerSessions::TakeBackAllBut(const std::vector<LeaseBeat>& still_
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -10,7 +10,7 @@
 #include "server/leases/lease_control.h"
 #include "server/studies/scheduler_state.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe. Codes: WorkerApi.
 class WorkerSessions {
@@ -36,4 +36,4 @@ class WorkerSessions {
   LeaseControl& leases_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

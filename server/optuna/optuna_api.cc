@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "common/interop/optuna/optuna_distribution.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 absl::Status ReadOnly(const std::string& study) {
@@ -214,4 +214,4 @@ absl::Status OptunaApi::GetTrials(int64_t study, const OptunaTrialQuery& query,
   });
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

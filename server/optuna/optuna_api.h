@@ -22,7 +22,7 @@
 #include "server/optuna/own_studies.h"
 #include "server/storage/store.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class OptunaApi {
  public:
@@ -68,4 +68,4 @@ class OptunaApi {
   const Clock& clock_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

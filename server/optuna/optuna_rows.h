@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // All rows of `statement`, each through `take`.
 inline absl::Status ForEachRow(Statement& statement, const std::function<void()>& take) {
@@ -31,4 +31,4 @@ inline absl::Status LoadOptunaAttributes(Database& database, absl::string_view s
   return ForEachRow(rows, [&] { (rows.Bool(0) ? system : user)[rows.Text(1)] = rows.Text(2); });
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "server/optuna/optuna_rows.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr char kMinimize[] = "MINIMIZE";
@@ -125,4 +125,4 @@ absl::Status OptunaStudyStore::CheckValues(int64_t study, OptunaState state,
       absl::StrCat("values: expected ", objectives, ", one for each objective, got ", count));
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -14,7 +14,7 @@
 #include "common/study/study.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Whose an attribute is: the user's, or a sampler's or pruner's.
 enum class OptunaAttribute { kUser, kSystem };
@@ -61,4 +61,4 @@ class OptunaStudyStore {
   Database& database_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

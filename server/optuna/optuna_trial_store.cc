@@ -12,7 +12,7 @@
 #include "common/interop/optuna/optuna_distribution.h"
 #include "server/optuna/optuna_rows.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 absl::Status NoTrial(int64_t trial) {
@@ -227,4 +227,4 @@ absl::Status OptunaTrialStore::LoadTrials(int64_t study, const OptunaTrialQuery&
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -15,7 +15,7 @@
 #include "server/optuna/optuna_study_store.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Which trials of a study are asked for.
 struct OptunaTrialQuery {
@@ -77,4 +77,4 @@ class OptunaTrialStore {
   const OptunaStudyStore studies_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -11,7 +11,7 @@
 #include "server/api/page_token.h"
 #include "server/storage/study_store.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr int kNumberBits = 24;
@@ -157,4 +157,4 @@ absl::Status OwnStudies::GetTrials(int64_t study, const OptunaTrialQuery& query,
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -19,7 +19,7 @@
 #include "server/optuna/optuna_trial_store.h"
 #include "server/storage/store.h"
 
-namespace hpo {
+namespace hpo::server {
 
 constexpr int64_t kFirstOwnId = int64_t{1} << 52;
 
@@ -57,4 +57,4 @@ class OwnStudies {
   const StudyQueries& queries_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

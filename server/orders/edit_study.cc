@@ -19,7 +19,7 @@
 #include "server/trials/typed_params.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // Narrowings of the parameter are cut to its new domain; a default outside is none.
@@ -108,10 +108,10 @@ absl::StatusOr<EditResult> EditStudy(SchedulerState& state, const std::string& n
   const StudySpec stored = study->spec();
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, Apply(edit, stored));
   HPO_RETURN_IF_ERROR(ValidateStudy(spec));
-  HPO_ASSIGN_OR_RETURN(std::vector<PriorStudy> priors,
+  HPO_ASSIGN_OR_RETURN(std::vector<sampler::PriorStudy> priors,
                        CollectPriors(state.studies, spec, study->priors()));
   EditResult result = Compare(stored, spec);
-  const History history = study->history();
+  const sampler::History history = study->history();
   for (const auto& [number, trial] : history.trials()) {
     if (!IsWithin(spec.space, trial.params)) ++result.num_outside;
   }
@@ -137,4 +137,4 @@ absl::StatusOr<EditResult> EditStudy(SchedulerState& state, const std::string& n
   return result;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,10 +8,10 @@
 #include "server/orders/study_request.h"
 #include "server/studies/scheduler_state.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Codes: StudyApi::EditStudy. From any thread.
 absl::StatusOr<EditResult> EditStudy(SchedulerState& state, const std::string& name,
                                      const StudyEdit& edit);
 
-}  // namespace hpo
+}  // namespace hpo::server

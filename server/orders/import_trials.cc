@@ -14,7 +14,7 @@
 #include "server/trials/outcome_value.h"
 #include "server/trials/typed_params.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // Who ran the one attempt of an imported trial.
@@ -151,4 +151,4 @@ absl::StatusOr<ImportResult> ImportTrials(SchedulerState& state, const TrialImpo
   return result;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -5,9 +5,9 @@
 #include "common/study/imported_trial.h"
 #include "server/studies/scheduler_state.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Codes: StudyApi::ImportTrials. From any thread.
 absl::StatusOr<ImportResult> ImportTrials(SchedulerState& state, const TrialImport& import);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -6,7 +6,7 @@
 #include "common/base/status.h"
 #include "server/studies/warm_start.h"
 
-namespace hpo {
+namespace hpo::server {
 
 absl::StatusOr<std::vector<StudyPrior>> ChoosePriors(const StudyRegistry& studies,
                                                      const StudySpec& spec,
@@ -22,11 +22,10 @@ absl::StatusOr<std::vector<StudyPrior>> ChoosePriors(const StudyRegistry& studie
   return chosen;
 }
 
-absl::StatusOr<std::vector<PriorStudy>> CollectPriors(const StudyRegistry& studies,
-                                                      const StudySpec& spec,
-                                                      const std::vector<StudyPrior>& chosen,
-                                                      absl::FunctionRef<bool()> cancelled) {
-  std::vector<PriorStudy> priors;
+absl::StatusOr<std::vector<sampler::PriorStudy>> CollectPriors(
+    const StudyRegistry& studies, const StudySpec& spec, const std::vector<StudyPrior>& chosen,
+    absl::FunctionRef<bool()> cancelled) {
+  std::vector<sampler::PriorStudy> priors;
   for (const StudyPrior& prior : chosen) {
     HPO_ASSIGN_OR_RETURN(const StudyRuntime* const earlier, studies.Find(prior.study));
     HPO_ASSIGN_OR_RETURN(
@@ -36,4 +35,4 @@ absl::StatusOr<std::vector<PriorStudy>> CollectPriors(const StudyRegistry& studi
   return priors;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -10,7 +10,7 @@
 #include "server/storage/records.h"
 #include "server/studies/study_registry.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // What a study of `spec` takes from those that it names.
 //   NotFound            no such study; lists those there are
@@ -22,8 +22,8 @@ absl::StatusOr<std::vector<StudyPrior>> ChoosePriors(const StudyRegistry& studie
 // The trials that were chosen.
 //   NotFound   one of the studies is gone
 //   Cancelled  ToPriorStudy
-absl::StatusOr<std::vector<PriorStudy>> CollectPriors(
+absl::StatusOr<std::vector<sampler::PriorStudy>> CollectPriors(
     const StudyRegistry& studies, const StudySpec& spec, const std::vector<StudyPrior>& chosen,
     absl::FunctionRef<bool()> cancelled = [] { return false; });
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -14,7 +14,7 @@
 #include "server/studies/study_loader.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 absl::StatusOr<std::string> DigestOf(Database& database, const StudyRuntime& study) {
@@ -130,4 +130,4 @@ absl::StatusOr<int64_t> StudyArchiver::DeleteStudy(const std::string& name,
   return study->next_number().value;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -10,7 +10,7 @@
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe. Codes: StudyApi.
 class StudyArchiver {
@@ -32,4 +32,4 @@ class StudyArchiver {
   SchedulerState& state_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -20,7 +20,7 @@
 #include "server/storage/study_store.h"
 #include "server/storage/trial_store.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 absl::Status AddChoices(const std::string& name, const std::vector<ParamValue>& choices,
@@ -155,7 +155,7 @@ absl::StatusOr<bool> StudyCommands::CreateOrMerge(const StudySpec& spec,
   }
   StudyRecord record{.spec = taken, .created = state_.clock.Now()};
   const bool starts = known == nullptr || !known->has_trials();
-  std::vector<PriorStudy> priors;
+  std::vector<sampler::PriorStudy> priors;
   if (starts) {
     HPO_ASSIGN_OR_RETURN(record.priors, ChoosePriors(state_.studies, taken, cancelled));
     HPO_ASSIGN_OR_RETURN(priors, CollectPriors(state_.studies, taken, record.priors, cancelled));
@@ -223,4 +223,4 @@ absl::Status StudyCommands::UpdateStudy(const std::string& name, const StudyUpda
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -11,7 +11,7 @@
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe. Codes: StudyApi.
 class StudyCommands {
@@ -35,4 +35,4 @@ class StudyCommands {
   SchedulerState& state_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -10,7 +10,7 @@
 #include "server/storage/trial_store.h"
 #include "server/studies/trial_writer.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr char kStudyStopped[] = "the study was stopped";
@@ -120,4 +120,4 @@ absl::Status StudyOrders::OrderStudy(const std::string& name, StudyOrder order,
   });
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

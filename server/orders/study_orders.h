@@ -10,7 +10,7 @@
 #include "common/study/study_status.h"
 #include "server/studies/scheduler_state.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe. Codes: StudyApi.
 class StudyOrders {
@@ -31,4 +31,4 @@ class StudyOrders {
   SchedulerState& state_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -14,7 +14,7 @@
 #include "common/space/search_space.h"
 #include "common/study/study.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct StudyUpdate {
   std::optional<int64_t> trials;  // new total
@@ -59,4 +59,4 @@ struct RetryResult {
   std::vector<std::pair<TrialNumber, std::string>> skipped;  // and why
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

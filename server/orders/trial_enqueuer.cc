@@ -18,7 +18,7 @@
 #include "server/storage/trial_store.h"
 #include "server/trials/typed_params.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // Apart from the samplers' streams and from SeedOf's.
@@ -196,7 +196,7 @@ absl::StatusOr<ParamMap> TrialEnqueuer::CompleteEnqueued(const StudyRuntime& stu
     if (parameter.default_value) preset.emplace(parameter.name, *parameter.default_value);
   }
   Rng rng(spec.sampler.seed, kEnqueueStream + static_cast<uint64_t>(number.value));
-  HPO_ASSIGN_OR_RETURN(ParamMap params, DrawConfiguration(drawn, preset, rng));
+  HPO_ASSIGN_OR_RETURN(ParamMap params, sampler::DrawConfiguration(drawn, preset, rng));
   // A given value that the draw did not take is refused here, by name.
   for (const auto& [name, value] : typed) params[name] = value;
   HPO_RETURN_IF_ERROR(ValidateParams(space, params));
@@ -296,4 +296,4 @@ absl::StatusOr<RetryResult> TrialEnqueuer::RetryTrials(const std::string& name,
   return result;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

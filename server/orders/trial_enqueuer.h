@@ -11,7 +11,7 @@
 #include "server/studies/study_runtime.h"
 #include "server/studies/trial_writer.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe. Codes: StudyApi.
 class TrialEnqueuer {
@@ -36,4 +36,4 @@ class TrialEnqueuer {
   SchedulerState& state_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -4,7 +4,7 @@
 
 #include "memory/plan/fit_decision.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 struct Evidence {
@@ -46,27 +46,29 @@ std::optional<Evidence> EvidenceOf(const AttemptRecord& attempt, const FinishReq
 std::optional<ResidualRecord> ResidualOf(const StudySpec& study, const WorkerFacts& worker,
                                          const ParamMap& params, const AttemptRecord& attempt,
                                          const FinishRequest& request,
-                                         std::shared_ptr<ReplayTable> replays) {
+                                         std::shared_ptr<memory::ReplayTable> replays) {
   const std::optional<Evidence> evidence = EvidenceOf(attempt, request);
   if (!evidence) return std::nullopt;
   const auto planned =
-      FitDecider(study, worker, {}, std::move(replays)).Estimate(params, evidence->plan);
+      memory::FitDecider(study, worker, {}, std::move(replays)).Estimate(params, evidence->plan);
   if (!planned.ok() || !planned->has_value()) return std::nullopt;
-  const MemoryEstimate& predicted = (*planned)->estimate;
-  const std::optional<double> score = evidence->censored ? CensoredScore(predicted, evidence->limit)
-                                                         : ExactScore(predicted, request.memory);
+  const memory::MemoryEstimate& predicted = (*planned)->estimate;
+  const std::optional<double> score = evidence->censored
+                                          ? memory::CensoredScore(predicted, evidence->limit)
+                                          : memory::ExactScore(predicted, request.memory);
   if (!score) return std::nullopt;
-  return ResidualRecord{.trial = attempt.trial,
-                        .attempt = attempt.attempt.number,
-                        .residual = {.residual_class = ClassOf(predicted, worker.device.kind),
-                                     .score = *score,
-                                     .censored = evidence->censored},
-                        .plan = evidence->plan,
-                        .predicted = predicted,
-                        .used = request.memory,
-                        .limit = evidence->limit,
-                        .device = worker.device,
-                        .torch_build = worker.torch_build};
+  return ResidualRecord{
+      .trial = attempt.trial,
+      .attempt = attempt.attempt.number,
+      .residual = {.residual_class = memory::ClassOf(predicted, worker.device.kind),
+                   .score = *score,
+                   .censored = evidence->censored},
+      .plan = evidence->plan,
+      .predicted = predicted,
+      .used = request.memory,
+      .limit = evidence->limit,
+      .device = worker.device,
+      .torch_build = worker.torch_build};
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -11,7 +11,7 @@
 #include "memory/need/replay_table.h"
 #include "server/storage/records.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // An attempt that completed without an OOM is measured against the estimate of the plan it ended
 // with; if it was replanned, of the one it began with, as that is the larger. An OOM of kind A
@@ -23,6 +23,6 @@ namespace hpo {
 std::optional<ResidualRecord> ResidualOf(const StudySpec& study, const WorkerFacts& worker,
                                          const ParamMap& params, const AttemptRecord& attempt,
                                          const FinishRequest& request,
-                                         std::shared_ptr<ReplayTable> replays = nullptr);
+                                         std::shared_ptr<memory::ReplayTable> replays = nullptr);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -12,7 +12,7 @@
 #include "common/study/model_catalog.h"
 #include "memory/plan/fit_decision.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr absl::string_view kModelName = "model.name";
@@ -214,7 +214,7 @@ std::optional<Bytes> LargestUsable(std::span<const WorkerFacts> workers, const S
   for (const WorkerFacts& worker : workers) {
     if (!CheckCanRun(study, worker, params).ok()) continue;
     const Bytes usable =
-        UsableBytes(QuantizeCapacity(worker.capacity), worker.device, study.memory);
+        memory::UsableBytes(memory::QuantizeCapacity(worker.capacity), worker.device, study.memory);
     largest = largest.has_value() ? std::max(*largest, usable) : usable;
   }
   return largest;
@@ -269,4 +269,4 @@ SearchSpace SpaceForAny(const StudySpec& study, std::span<const WorkerFacts> wor
   return space;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -13,7 +13,7 @@
 #include "common/space/search_space.h"
 #include "common/study/study.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // A trial's parameters over the study's trainer defaults.
 ParamMap CompleteParams(const StudySpec& study, const ParamMap& params);
@@ -65,4 +65,4 @@ SearchSpace SpaceFor(const StudySpec& study, const WorkerFacts& worker);
 // Where none serves it, all choices stay.
 SearchSpace SpaceForAny(const StudySpec& study, std::span<const WorkerFacts> workers);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,10 +8,10 @@
 #include "absl/synchronization/mutex.h"
 #include "memory/need/calibration.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct CalibrationSnapshot {
-  MarginTable margins;
+  memory::MarginTable margins;
   int64_t version = 0;  // of the last residual in it; 0: none
 };
 
@@ -19,7 +19,7 @@ struct CalibrationSnapshot {
 class LiveCalibration {
  public:
   // In the order of versions, after the commit.
-  void Publish(int64_t version, const Residual& residual) {
+  void Publish(int64_t version, const memory::Residual& residual) {
     absl::MutexLock lock(&mutex_);
     current_.margins.Observe(residual);
     current_.version = version;
@@ -40,4 +40,4 @@ class LiveCalibration {
   CalibrationSnapshot current_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -13,16 +13,16 @@
 #include "sampler/space/cheapest_configuration.h"
 #include "server/placement/capability.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // Enough for shares to a percent or two, in tenths of a second.
 constexpr int64_t kMostSurveyed = 5000;
 
-FitDecider DeciderOf(StudySpec study, MemoryPolicy policy, const WorkerFacts& worker,
-                     const MemoryKnowledge& knowledge) {
+memory::FitDecider DeciderOf(StudySpec study, MemoryPolicy policy, const WorkerFacts& worker,
+                             const MemoryKnowledge& knowledge) {
   study.memory.policy = policy;
-  return FitDecider(study, worker, knowledge.evidence, knowledge.replays);
+  return memory::FitDecider(study, worker, knowledge.evidence, knowledge.replays);
 }
 
 // Never "100 %" of what is not all.
@@ -33,18 +33,18 @@ std::string Percent(int64_t part, int64_t whole) {
 }
 
 // What makes `params` fit. Empty where nothing is known of its need.
-std::string HowItFits(const StudySpec& study, const FitDecider& strict, const FitDecider& plan,
-                      const ParamMap& params, Bytes capacity) {
+std::string HowItFits(const StudySpec& study, const memory::FitDecider& strict,
+                      const memory::FitDecider& plan, const ParamMap& params, Bytes capacity) {
   const int64_t batch_size = FindInt(params, kBatchSizeParameter).value_or(1);
   if (study.memory.policy == MemoryPolicy::kStrict && batch_size > 1) {
-    const auto smaller = LargestBatchSize(strict, params, capacity, batch_size - 1);
+    const auto smaller = memory::LargestBatchSize(strict, params, capacity, batch_size - 1);
     if (smaller.ok() && smaller->has_value()) {
       return absl::StrCat("reduce ", kBatchSizeParameter, " to ",
                           (*smaller)->planned.plan.micro_batch,
                           ", or let memory.policy: plan split batches");
     }
   }
-  const auto advice = AdviseConfig(strict, plan, params, capacity);
+  const auto advice = memory::AdviseConfig(strict, plan, params, capacity);
   if (!advice.ok()) return "";
   std::string needs_card =
       absl::StrCat("a worker with ", FormatBytes(advice->smallest_capacity), " could run it");
@@ -63,9 +63,9 @@ std::string HowItFits(const StudySpec& study, const FitDecider& strict, const Fi
 // Where what other trials used or met rules out all: nobody can say which change would help.
 std::string AdviseOnLearnedMisfit(const StudySpec& study, const WorkerFacts& worker,
                                   const MemoryKnowledge& knowledge) {
-  if (!GoesByLearnedNeed(study.memory, worker)) return "";
-  const AskContext context = AskFor(study, worker, TrialNumber{0}, knowledge);
-  const std::optional<Candidate> least = LeastDemanding(context);
+  if (!memory::GoesByLearnedNeed(study.memory, worker)) return "";
+  const sampler::AskContext context = AskFor(study, worker, TrialNumber{0}, knowledge);
+  const std::optional<sampler::Candidate> least = sampler::LeastDemanding(context);
   if (!least.has_value() || least->fit.fits) return "";
   return "give its trials more memory (--memory-limit; in Python memory=), or let them run without "
          "a check (memory: {policy: off})";
@@ -75,18 +75,19 @@ std::string AdviseOnLearnedMisfit(const StudySpec& study, const WorkerFacts& wor
 
 std::string AdviseOnMisfit(const StudySpec& study, const WorkerFacts& worker,
                            const MemoryKnowledge& knowledge) {
-  const AskContext context = AskFor(study, worker, TrialNumber{0}, knowledge);
+  const sampler::AskContext context = AskFor(study, worker, TrialNumber{0}, knowledge);
   if (!context.feasibility) return "";
   StudySpec servable = study;
   servable.space = context.space;
-  const Bytes capacity = QuantizeCapacity(worker.capacity);
-  const FitDecider strict = DeciderOf(study, MemoryPolicy::kStrict, worker, knowledge);
-  const auto survey = SurveySpace(
+  const Bytes capacity = memory::QuantizeCapacity(worker.capacity);
+  const memory::FitDecider strict = DeciderOf(study, MemoryPolicy::kStrict, worker, knowledge);
+  const auto survey = memory::SurveySpace(
       servable, strict,
       {.cards = {capacity}, .otherwise = {}, .most_configurations = kMostSurveyed, .seed = 0});
   if (!survey.ok()) return "";
-  const CardSurvey& card = survey->cards.front();
-  const PolicyCount& count = study.memory.policy == MemoryPolicy::kStrict ? card.strict : card.plan;
+  const memory::CardSurvey& card = survey->cards.front();
+  const memory::PolicyCount& count =
+      study.memory.policy == MemoryPolicy::kStrict ? card.strict : card.plan;
   if (count.does_not_fit == 0) return "";
   std::string text = absl::StrCat(Percent(count.does_not_fit, count.fits + count.does_not_fit),
                                   " of the space does not fit");
@@ -94,7 +95,7 @@ std::string AdviseOnMisfit(const StudySpec& study, const WorkerFacts& worker,
     if (count.cut.has_value()) absl::StrAppend(&text, "; keep to ", count.cut->description);
     return text;
   }
-  const std::optional<Candidate> least = LeastDemanding(context);
+  const std::optional<sampler::Candidate> least = sampler::LeastDemanding(context);
   if (!least.has_value()) return text;
   const std::string how =
       HowItFits(study, strict, DeciderOf(study, MemoryPolicy::kPlan, worker, knowledge),
@@ -104,7 +105,7 @@ std::string AdviseOnMisfit(const StudySpec& study, const WorkerFacts& worker,
 
 std::string MisfitAdvisor::Advise(const StudySpec& study, WorkerFacts worker,
                                   const MemoryKnowledge& knowledge) {
-  worker.capacity = QuantizeCapacity(worker.capacity);
+  worker.capacity = memory::QuantizeCapacity(worker.capacity);
   const std::string by_estimate = AdviseByEstimate(study, worker, knowledge);
   // What is learnt changes with each trial, and is looked at at once.
   return by_estimate.empty() ? AdviseOnLearnedMisfit(study, worker, knowledge) : by_estimate;
@@ -127,4 +128,4 @@ std::string MisfitAdvisor::AdviseByEstimate(const StudySpec& study, const Worker
   return given_.insert_or_assign(key, std::move(given)).first->second.advice;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

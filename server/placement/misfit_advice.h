@@ -9,7 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/placement/placement.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // "100 % of the space does not fit; reduce tok.max_length to 96": the share of the space that does
 // not fit the worker (space_survey.h), and the change that makes the rest of it, or the least
@@ -41,4 +41,4 @@ class MisfitAdvisor {
   std::map<std::pair<std::string, std::string>, Given> given_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

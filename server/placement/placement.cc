@@ -11,7 +11,7 @@
 #include "memory/plan/fit_decision.h"
 #include "server/placement/capability.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // Far from the streams that samplers use, which count up from the trial's number.
@@ -19,11 +19,11 @@ constexpr uint64_t kSeedStream = uint64_t{1} << 63;
 
 // What trials used and where they met OOMs. A refusal by estimate is no evidence: it would confirm
 // itself.
-std::vector<NeedObservation> NeedsOf(const History& history) {
-  std::vector<NeedObservation> needs;
+std::vector<memory::NeedObservation> NeedsOf(const sampler::History& history) {
+  std::vector<memory::NeedObservation> needs;
   for (const auto& [number, trial] : history.trials()) {
     if (trial.prune_reason == PruneReason::kPredictedOutOfMemory) continue;
-    for (const MemoryObservation& seen : trial.memory) {
+    for (const sampler::MemoryObservation& seen : trial.memory) {
       needs.push_back({.params = trial.params, .bytes = seen.bytes, .censored = seen.censored});
     }
     if (trial.ran_within.count > 0) {
@@ -33,17 +33,18 @@ std::vector<NeedObservation> NeedsOf(const History& history) {
   return needs;
 }
 
-LearnedNeed LearnedFrom(const StudySpec& study, const History& history) {
-  return LearnedNeed(study.space, study.memory.relevant, NeedsOf(history));
+memory::LearnedNeed LearnedFrom(const StudySpec& study, const sampler::History& history) {
+  return memory::LearnedNeed(study.space, study.memory.relevant, NeedsOf(history));
 }
 
 // Without an estimate: the batch as it is, by what was learnt.
-void PlaceLiterally(const FitDecider& decider, const StudySpec& study, const Trial& trial,
+void PlaceLiterally(const memory::FitDecider& decider, const StudySpec& study, const Trial& trial,
                     Placement& placement) {
-  if (const auto config = TrainingConfigOf(trial.params, study.trainer); config.ok()) {
-    placement.plan = LiteralPlan(*config);
+  if (const auto config = memory::TrainingConfigOf(trial.params, study.trainer); config.ok()) {
+    placement.plan = memory::LiteralPlan(*config);
   }
-  const std::optional<LearnedFit> learned = decider.Learned(trial.params, placement.capacity);
+  const std::optional<memory::LearnedFit> learned =
+      decider.Learned(trial.params, placement.capacity);
   if (!learned) return;
   placement.predicted = learned->expected;
   placement.required = learned->needed;
@@ -58,36 +59,36 @@ void PlaceLiterally(const FitDecider& decider, const StudySpec& study, const Tri
 }  // namespace
 
 MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
-                             const History& history, CalibrationSnapshot calibration,
-                             std::shared_ptr<ReplayTable> replays) {
+                             const sampler::History& history, CalibrationSnapshot calibration,
+                             std::shared_ptr<memory::ReplayTable> replays) {
   MemoryKnowledge knowledge;
   knowledge.replays = std::move(replays);
   knowledge.evidence.margins = std::move(calibration.margins);
   knowledge.calibration_version = calibration.version;
-  if (GoesByLearnedNeed(study.memory, worker)) {
+  if (memory::GoesByLearnedNeed(study.memory, worker)) {
     knowledge.evidence.learned = LearnedFrom(study, history);
   }
   return knowledge;
 }
 
-bool ParametersExplainOom(const StudySpec& study, const History& history, const ParamMap& params,
-                          Bytes limit) {
+bool ParametersExplainOom(const StudySpec& study, const sampler::History& history,
+                          const ParamMap& params, Bytes limit) {
   return LearnedFrom(study, history).Explains(params, limit);
 }
 
 Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Trial& trial,
                      const MemoryKnowledge& knowledge) {
   Placement placement;
-  placement.capacity = QuantizeCapacity(worker.capacity);
-  placement.usable = UsableBytes(placement.capacity, worker.device, study.memory);
-  const FitDecider decider(study, worker, knowledge.evidence, knowledge.replays);
+  placement.capacity = memory::QuantizeCapacity(worker.capacity);
+  placement.usable = memory::UsableBytes(placement.capacity, worker.device, study.memory);
+  const memory::FitDecider decider(study, worker, knowledge.evidence, knowledge.replays);
   const auto planned = decider.Plan(trial.params, placement.capacity);
   if (planned.ok() && planned->has_value()) {
     placement.plan = (*planned)->plan;
     placement.predicted = (*planned)->estimate.needed_limit;
-    placement.required = RequiredBytes(**planned);
+    placement.required = memory::RequiredBytes(**planned);
     placement.fits = (*planned)->fits;
-    if (!placement.fits) placement.misfit = ExplainMisfit(**planned, placement.usable);
+    if (!placement.fits) placement.misfit = memory::ExplainMisfit(**planned, placement.usable);
   } else {
     PlaceLiterally(decider, study, trial, placement);
   }
@@ -102,18 +103,18 @@ Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Tr
   return placement;
 }
 
-AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber number,
-                  const MemoryKnowledge& knowledge) {
-  const Bytes capacity = QuantizeCapacity(worker.capacity);
-  const auto feasibility = [&]() -> BatchFeasibility {
+sampler::AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber number,
+                           const MemoryKnowledge& knowledge) {
+  const Bytes capacity = memory::QuantizeCapacity(worker.capacity);
+  const auto feasibility = [&]() -> memory::BatchFeasibility {
     if (study.memory.policy == MemoryPolicy::kOff) return {};
-    return FitDecider(study, worker, knowledge.evidence, knowledge.replays).At(capacity);
+    return memory::FitDecider(study, worker, knowledge.evidence, knowledge.replays).At(capacity);
   };
-  return AskContext{.number = number,
-                    .space = SpaceFor(study, worker),
-                    .capacity = UsableBytes(capacity, worker.device, study.memory),
-                    .feasibility = feasibility(),
-                    .budget_trials = study.budget.trials};
+  return sampler::AskContext{.number = number,
+                             .space = SpaceFor(study, worker),
+                             .capacity = memory::UsableBytes(capacity, worker.device, study.memory),
+                             .feasibility = feasibility(),
+                             .budget_trials = study.budget.trials};
 }
 
 Assignment MakeAssignment(const StudySpec& study, const Trial& trial,
@@ -140,4 +141,4 @@ uint64_t SeedOf(const StudySpec& study, const Trial& trial) {
       .NextU64();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

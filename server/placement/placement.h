@@ -16,25 +16,25 @@
 #include "server/placement/live_calibration.h"
 #include "server/storage/records.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // What trials have taught about memory, with the version of calibration that it holds, and what was
 // replayed before (placements without it replay for themselves).
 struct MemoryKnowledge {
-  MemoryEvidence evidence;
+  memory::MemoryEvidence evidence;
   int64_t calibration_version = 0;
-  std::shared_ptr<ReplayTable> replays;
+  std::shared_ptr<memory::ReplayTable> replays;
 };
 
 // `history` is the study's: what LearnedNeed learns from, where decisions for `worker` go by it.
 MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
-                             const History& history, CalibrationSnapshot calibration,
-                             std::shared_ptr<ReplayTable> replays = nullptr);
+                             const sampler::History& history, CalibrationSnapshot calibration,
+                             std::shared_ptr<memory::ReplayTable> replays = nullptr);
 
 // Whether an out-of-memory error of `params` at `limit` (0: not known) may be due to parameters of
 // the study. False: no parameter explains it (learned_need.h), so that it says nothing of others.
-bool ParametersExplainOom(const StudySpec& study, const History& history, const ParamMap& params,
-                          Bytes limit);
+bool ParametersExplainOom(const StudySpec& study, const sampler::History& history,
+                          const ParamMap& params, Bytes limit);
 
 struct Placement {
   Bytes capacity;  // quantised
@@ -52,8 +52,8 @@ Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Tr
 
 // What to ask the study's sampler on behalf of `worker`. Capacity is in usable bytes, the unit of
 // the limits at which trials met OOMs.
-AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber number,
-                  const MemoryKnowledge& knowledge);
+sampler::AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber number,
+                           const MemoryKnowledge& knowledge);
 
 // What the worker is told.
 Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const AttemptRecord& attempt);
@@ -61,4 +61,4 @@ Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const Atte
 // The trial's random seed: its parameter `seed`, or a mix of the study's seed and its number.
 uint64_t SeedOf(const StudySpec& study, const Trial& trial);
 
-}  // namespace hpo
+}  // namespace hpo::server

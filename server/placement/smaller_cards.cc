@@ -6,7 +6,7 @@
 #include "memory/plan/fit_decision.h"
 #include "server/placement/capability.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // `worker` without what says which one it is: equal for workers that can run the same trials.
@@ -26,12 +26,13 @@ SmallerCards::SmallerCards(const StudySpec& study, Bytes usable,
     : study_(study) {
   std::vector<WorkerFacts> kinds;
   for (const WorkerFacts& worker : workers) {
-    const Bytes own = UsableBytes(QuantizeCapacity(worker.capacity), worker.device, study.memory);
+    const Bytes own =
+        memory::UsableBytes(memory::QuantizeCapacity(worker.capacity), worker.device, study.memory);
     if (own >= usable) continue;
     WorkerFacts kind = KindOf(worker, own);
     if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) continue;
     kinds.push_back(std::move(kind));
-    AskContext context = AskFor(study, worker, TrialNumber{}, knowledge(worker));
+    sampler::AskContext context = AskFor(study, worker, TrialNumber{}, knowledge(worker));
     cards_.push_back(
         {.facts = worker, .usable = own, .feasibility = std::move(context.feasibility)});
   }
@@ -52,4 +53,4 @@ std::optional<Bytes> SmallerCards::LeastUsableFor(const Trial& trial) const {
   return able == cards_.end() ? std::nullopt : std::optional(able->usable);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

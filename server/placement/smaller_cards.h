@@ -13,7 +13,7 @@
 #include "common/study/trial.h"
 #include "server/placement/placement.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // One owner thread.
 class SmallerCards {
@@ -30,7 +30,7 @@ class SmallerCards {
   struct Card {
     WorkerFacts facts;
     Bytes usable;
-    BatchFeasibility feasibility;  // empty: everything fits
+    memory::BatchFeasibility feasibility;  // empty: everything fits
   };
 
   bool CanRun(const Card& card, const Trial& trial) const;
@@ -39,4 +39,4 @@ class SmallerCards {
   std::vector<Card> cards_;  // smallest first
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

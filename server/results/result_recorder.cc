@@ -18,7 +18,7 @@
 #include "server/trials/lease_token.h"
 #include "server/trials/outcome_value.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr absl::string_view kFinishTrial = "FinishTrial";
@@ -216,7 +216,7 @@ absl::StatusOr<ReportResult> ResultRecorder::ReportMeasurements(const AttemptRep
   study->QuarantineIfUnreadable(lease.trial.number, written);
   HPO_RETURN_IF_ERROR(written);
   if (report.of_result) return ReportResult{};
-  const std::optional<PruneDecision> stop = study->DecidePruning(lease.trial.number);
+  const std::optional<sampler::PruneDecision> stop = study->DecidePruning(lease.trial.number);
   // A report proves life as a heartbeat does, and is told the same.
   HPO_ASSIGN_OR_RETURN(const Directive directive, leases_.Renew(lease));
   if (!stop) return ReportResult{.directive = directive};
@@ -268,7 +268,7 @@ absl::StatusOr<ResultRecorder::MemoryVerdict> ResultRecorder::JudgeMemory(
     verdict.residual =
         ResidualOf(spec, worker->facts, record.trial.params, attempt, request, state_.replays);
     // Else the error rules nothing out: the trainer has planned smaller, or the policy is off.
-    if (EndedByOom(request) && GoesByLearnedNeed(spec.memory, worker->facts)) {
+    if (EndedByOom(request) && memory::GoesByLearnedNeed(spec.memory, worker->facts)) {
       verdict.oom_explained =
           ParametersExplainOom(spec, study.history(), record.trial.params, attempt.limit);
     }
@@ -364,4 +364,4 @@ absl::StatusOr<TrialState> ResultRecorder::Release(TrialTransaction& transaction
   return record.trial.state;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -13,7 +13,7 @@
 #include "server/studies/scheduler_state.h"
 #include "server/studies/trial_writer.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe. What is told is durable when a call returns OK. A trial whose rows cannot be read is
 // quarantined and the call fails with DataLoss; other codes: WorkerApi, TrialWriter::Write.
@@ -52,4 +52,4 @@ class ResultRecorder {
   LeaseControl& leases_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

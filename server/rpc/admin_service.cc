@@ -4,7 +4,7 @@
 
 #include "server/rpc/rpc_macros.h"
 
-namespace hpo {
+namespace hpo::server {
 
 grpc::Status AdminServiceImpl::GetServer(grpc::ServerContext*, const v1::GetServerRequest*,
                                          v1::GetServerResponse* response) {
@@ -31,4 +31,4 @@ grpc::Status AdminServiceImpl::BackUpDatabase(
   return grpc::Status::OK;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -4,7 +4,7 @@
 #include "hpo/v1/admin.grpc.pb.h"
 #include "server/api/admin_api.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Codes: see AdminApi.
 class AdminServiceImpl final : public v1::AdminService::Service {
@@ -22,4 +22,4 @@ class AdminServiceImpl final : public v1::AdminService::Service {
   AdminApi& api_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

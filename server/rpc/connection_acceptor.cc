@@ -20,7 +20,7 @@
 #include "common/base/status.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr int kReserved = 256;  // for the database, files and gRPC itself
@@ -276,4 +276,4 @@ void ConnectionAcceptor::CloseRefused(absl::Duration until) {
   refused_.erase(over, refused_.end());
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

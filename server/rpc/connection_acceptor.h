@@ -16,7 +16,7 @@
 #include "common/base/clock.h"
 #include "server/rpc/listen_address.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Raises the process' soft limit of descriptors to its hard one, at most kMostDescriptors; returns
 // the limit that now holds.
@@ -93,4 +93,4 @@ class ConnectionAcceptor {
   std::thread thread_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -14,7 +14,7 @@
 #include "proto/convert/time_proto.h"
 #include "proto/convert/trial_proto.h"
 
-namespace hpo {
+namespace hpo::server {
 
 absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto) {
   StudyUpdate update;
@@ -140,4 +140,4 @@ v1::WatchStudyResponse ToProto(const TrialEvent& event) {
   return proto;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -6,7 +6,7 @@
 #include "hpo/v1/study.pb.h"
 #include "server/api/study_api.h"
 
-namespace hpo {
+namespace hpo::server {
 
 //   InvalidArgument  a choice without a value
 absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto);
@@ -28,4 +28,4 @@ v1::Trial ToListed(Trial trial);
 v1::EstimateMemoryResponse ToProto(const MemoryAnswer& answer);
 v1::WatchStudyResponse ToProto(const TrialEvent& event);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -9,7 +9,7 @@
 #include "proto/convert/trial_proto.h"
 #include "proto/convert/worker_proto.h"
 
-namespace hpo {
+namespace hpo::server {
 
 void VisitFields(Is<AcquireCall> auto& call, auto visit) {
   visit({"session"}, call.session);
@@ -105,4 +105,4 @@ absl::StatusOr<ReleaseCall> FromProto(const v1::ReleaseTrialRequest& proto) {
   return call;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -11,7 +11,7 @@
 #include "common/protocol/worker_exchange.h"
 #include "hpo/v1/worker.pb.h"
 
-namespace hpo {
+namespace hpo::server {
 
 v1::RegisterWorkerResponse ToProto(const Registration& registration);
 
@@ -78,4 +78,4 @@ struct ReleaseCall {
 };
 absl::StatusOr<ReleaseCall> FromProto(const v1::ReleaseTrialRequest& proto);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr absl::string_view kExpected =
@@ -161,4 +161,4 @@ absl::StatusOr<int> BindAndListen(ListenAddress& address) {
   return descriptor;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct ListenAddress {
   std::string host;       // "127.0.0.1", "::1", "localhost"; empty for a unix socket
@@ -35,4 +35,4 @@ absl::Status CheckFree(const ListenAddress& address);
 //   Unavailable  as CheckFree
 absl::StatusOr<int> BindAndListen(ListenAddress& address);
 
-}  // namespace hpo
+}  // namespace hpo::server

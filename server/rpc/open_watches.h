@@ -12,7 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/limits.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class OpenWatches {
  public:
@@ -59,4 +59,4 @@ class OpenWatches {
   std::map<std::string, int64_t> open_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

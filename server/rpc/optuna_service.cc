@@ -11,7 +11,7 @@
 #include "proto/convert/grpc_status.h"
 #include "server/rpc/rpc_macros.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using TextMap = google::protobuf::Map<std::string, std::string>;
@@ -283,4 +283,4 @@ grpc::Status OptunaServiceImpl::GetTrials(grpc::ServerContext* context,
       }));
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -4,7 +4,7 @@
 #include "optuna/storage.grpc.pb.h"
 #include "server/optuna/optuna_api.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Codes: see OptunaApi; InvalidArgument where a message does not convert, ResourceExhausted where
 // an answer would be larger than kOptunaAnswerLimit. What GrpcStorageProxy makes of them:
@@ -74,4 +74,4 @@ class OptunaServiceImpl final : public optuna::StorageService::Service {
   OptunaApi& api_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

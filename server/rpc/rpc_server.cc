@@ -12,7 +12,7 @@
 #include "grpcpp/resource_quota.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr int kLargestMessageBytes = static_cast<int>(kMessageLimit.most);
@@ -101,4 +101,4 @@ void RpcServer::Shutdown(absl::Duration grace) {
   server_->Wait();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -19,7 +19,7 @@
 #include "server/rpc/study_service.h"
 #include "server/rpc/worker_service.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Serves from Start until Shutdown or destruction, on gRPC's own threads. Long polls and watches
 // hold one thread each; the pool grows with them, so that they never starve other calls.
@@ -61,4 +61,4 @@ class RpcServer {
   std::atomic<bool> advertised_ = true;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

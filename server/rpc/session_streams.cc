@@ -4,7 +4,7 @@
 
 #include "proto/convert/grpc_status.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 grpc::Status ServerEnds() {
@@ -76,4 +76,4 @@ void SessionStreams::Closed(const std::string& session, Stream* stream) {
   stream->Finish(grpc::Status::CANCELLED);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -12,7 +12,7 @@
 #include "hpo/v1/worker.pb.h"
 #include "server/api/worker_api.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class SessionStreams {
  public:
@@ -42,4 +42,4 @@ class SessionStreams {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -14,7 +14,7 @@
 #include "server/rpc/convert_study.h"
 #include "server/rpc/rpc_macros.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr int kDefaultPageSize = 100;
@@ -160,4 +160,4 @@ grpc::Status StudyQueryService::WatchStudy(grpc::ServerContext* context,
                                     [context] { return context->IsCancelled(); }));
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

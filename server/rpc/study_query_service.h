@@ -7,7 +7,7 @@
 #include "server/api/study_queries.h"
 #include "server/rpc/open_watches.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Codes: see StudyQueries; InvalidArgument where a message does not convert.
 class StudyQueryService : public v1::StudyService::Service {
@@ -40,4 +40,4 @@ class StudyQueryService : public v1::StudyService::Service {
   OpenWatches watches_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

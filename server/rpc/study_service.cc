@@ -14,7 +14,7 @@
 #include "server/rpc/convert_study.h"
 #include "server/rpc/rpc_macros.h"
 
-namespace hpo {
+namespace hpo::server {
 
 grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext* context,
                                            const v1::CreateStudyRequest* request,
@@ -206,4 +206,4 @@ grpc::Status StudyServiceImpl::ImportTrials(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -6,7 +6,7 @@
 #include "server/api/study_api.h"
 #include "server/rpc/study_query_service.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // The calls that change something; those that read are StudyQueryService's. Codes: see StudyApi;
 // InvalidArgument where a message does not convert.
@@ -50,4 +50,4 @@ class StudyServiceImpl final : public StudyQueryService {
   StudyApi& api_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

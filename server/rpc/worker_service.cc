@@ -10,7 +10,7 @@
 #include "server/rpc/convert_worker.h"
 #include "server/rpc/rpc_macros.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // An answer that arrives after the deadline is lost; this much is left for the way back.
@@ -95,4 +95,4 @@ grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

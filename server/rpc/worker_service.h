@@ -6,7 +6,7 @@
 #include "server/api/worker_api.h"
 #include "server/rpc/session_streams.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Codes: see WorkerApi; InvalidArgument where a message does not convert.
 class WorkerServiceImpl final
@@ -40,4 +40,4 @@ class WorkerServiceImpl final
   SessionStreams streams_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "server/studies/study_loader.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // How often an error that stays is logged.
@@ -70,4 +70,4 @@ void TrialScheduler::TickLoop() {
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

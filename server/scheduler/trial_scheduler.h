@@ -23,7 +23,7 @@
 #include "server/storage/store.h"
 #include "server/studies/scheduler_state.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe, as its parts are; the sweeper is the ticking thread's where there is one.
 class TrialScheduler {
@@ -75,4 +75,4 @@ class TrialScheduler {
   std::thread ticker_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -7,7 +7,7 @@
 #include "common/files/checksum.h"
 #include "common/files/sha256.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // Tells a repeated request from a reused id.
@@ -51,4 +51,4 @@ absl::Status AnswerStore::Forget(const std::string& request_id, absl::string_vie
       .Run();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class AnswerStore {
  public:
@@ -36,4 +36,4 @@ class AnswerStore {
   Database& database_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -9,7 +9,7 @@
 #include "nlohmann/json.hpp"
 #include "server/storage/row_codec.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr absl::string_view kAttemptColumns =
@@ -232,4 +232,4 @@ absl::StatusOr<std::vector<MemoryRecord>> AttemptStore::LoadMemoryRecords(
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

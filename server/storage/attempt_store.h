@@ -14,7 +14,7 @@
 #include "server/storage/records.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // A row that is not what a server writes is DataLoss, where nothing else is said.
 class AttemptStore {
@@ -62,4 +62,4 @@ class AttemptStore {
   const std::string study_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

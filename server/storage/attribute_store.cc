@@ -3,7 +3,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::server {
 
 absl::Status AttributeStore::Replace(TrialNumber trial, const Attributes& attributes) {
   HPO_RETURN_IF_ERROR(database_.Prepare("DELETE FROM attribute WHERE study_id = ?1 AND number = ?2")
@@ -42,4 +42,4 @@ absl::StatusOr<std::map<TrialNumber, std::string>> AttributeStore::Find(
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -13,7 +13,7 @@
 #include "common/study/trial.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class AttributeStore {
  public:
@@ -30,4 +30,4 @@ class AttributeStore {
   const int64_t study_id_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -4,7 +4,7 @@
 #include "nlohmann/json.hpp"
 #include "server/storage/row_codec.h"
 
-namespace hpo {
+namespace hpo::server {
 
 absl::StatusOr<int64_t> CalibrationStore::Insert(int64_t study_id, const ResidualRecord& record,
                                                  absl::Time now) {
@@ -33,12 +33,12 @@ absl::StatusOr<std::vector<CalibrationStore::Stored>> CalibrationStore::LoadAll(
   for (;;) {
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
     if (!row) return residuals;
-    residuals.push_back(
-        {.version = rows.Int(0),
-         .residual = {.residual_class = {.device_kind = rows.Text(4), .band = BandOf(rows.Size(1))},
-                      .score = rows.Real(2),
-                      .censored = rows.Bool(3)}});
+    residuals.push_back({.version = rows.Int(0),
+                         .residual = {.residual_class = {.device_kind = rows.Text(4),
+                                                         .band = memory::BandOf(rows.Size(1))},
+                                      .score = rows.Real(2),
+                                      .censored = rows.Bool(3)}});
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

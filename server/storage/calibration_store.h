@@ -10,7 +10,7 @@
 #include "server/storage/records.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class CalibrationStore {
  public:
@@ -22,7 +22,7 @@ class CalibrationStore {
 
   struct Stored {
     int64_t version = 0;
-    Residual residual;
+    memory::Residual residual;
   };
   // Of every study, in the order of their versions, up to version `last`: what calibration knew
   // then.
@@ -32,4 +32,4 @@ class CalibrationStore {
   Database& database_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

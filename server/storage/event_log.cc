@@ -2,7 +2,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::server {
 
 absl::StatusOr<int64_t> EventLog::Append(TrialNumber trial, absl::string_view kind,
                                          absl::Time now) {
@@ -49,4 +49,4 @@ absl::StatusOr<int64_t> EventLog::LastSequence() const {
   return row.Int(0);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

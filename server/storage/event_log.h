@@ -12,7 +12,7 @@
 #include "server/storage/records.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class EventLog {
  public:
@@ -36,4 +36,4 @@ class EventLog {
   const int64_t study_id_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -14,7 +14,7 @@
 #include "common/study/trial.h"
 #include "memory/need/calibration.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // The trials of an earlier study that a study starts from, as they were chosen when it was added.
 struct StudyPrior {
@@ -99,10 +99,10 @@ struct AttemptRecord {
 struct ResidualRecord {
   TrialNumber trial;
   AttemptNumber attempt;
-  Residual residual;
-  MemoryPlan plan;           // that the prediction is for
-  MemoryEstimate predicted;  // its need, live, reserved and fragility are stored
-  MemoryReport used;         // its live, reserved and device bytes are stored
+  memory::Residual residual;
+  MemoryPlan plan;                   // that the prediction is for
+  memory::MemoryEstimate predicted;  // its need, live, reserved and fragility are stored
+  MemoryReport used;                 // its live, reserved and device bytes are stored
   Bytes limit;
   DeviceProfile device;
   std::string torch_build;
@@ -117,4 +117,4 @@ struct SuggestionRecord {
   std::optional<double> score;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -20,7 +20,7 @@
 #include "nlohmann/json.hpp"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 inline std::string JsonText(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -146,4 +146,4 @@ class ColumnReader {
   absl::Status status_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

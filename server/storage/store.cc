@@ -16,7 +16,7 @@
 #include "server/storage/sqlite/integrity.h"
 #include "server/storage/sqlite/migrations.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // Reads are short; calls that find all of these busy wait for one.
@@ -170,4 +170,4 @@ void Store::Probe() {
   Read(Look).IgnoreError();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

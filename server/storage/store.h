@@ -13,7 +13,7 @@
 #include "server/storage/sqlite/database_lock.h"
 #include "server/storage/write_queue.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe. Codes of all calls: see database.h.
 class Store {
@@ -77,4 +77,4 @@ class Store {
   mutable absl::Status last_read_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -17,7 +17,7 @@
 #include "nlohmann/json.hpp"
 #include "server/storage/row_codec.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using Json = nlohmann::json;
@@ -318,4 +318,4 @@ absl::Status DeleteStudyRows(Database& database, int64_t study_id) {
   return database.Prepare("UPDATE server SET studies_version = studies_version + 1").Run();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

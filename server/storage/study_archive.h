@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Takes one line, its newline included; what it returns ends the writing.
 using ArchiveSink = std::function<absl::Status(absl::string_view)>;
@@ -57,4 +57,4 @@ absl::StatusOr<RestoredStudy> InsertStudyArchive(Database& database, const std::
 // Removes all rows of the study.
 absl::Status DeleteStudyRows(Database& database, int64_t study_id);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -11,7 +11,7 @@
 #include "server/storage/suggestion_store.h"
 #include "server/storage/trial_store.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct StudyRows {
   StudyRows(Database& database, int64_t study_id, const std::string& study)
@@ -28,4 +28,4 @@ struct StudyRows {
   EventLog events;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

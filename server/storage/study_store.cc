@@ -12,7 +12,7 @@
 #include "server/storage/answer_store.h"
 #include "server/storage/row_codec.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 absl::StatusOr<StudySpec> SpecFromText(const std::string& text) {
@@ -224,4 +224,4 @@ absl::StatusOr<ProcessIdentity> StudyStore::LoadProcess(const std::string& worke
                : ProcessIdentity{};
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -16,7 +16,7 @@
 #include "server/storage/records.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class StudyStore {
  public:
@@ -79,4 +79,4 @@ class StudyStore {
   Database& database_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

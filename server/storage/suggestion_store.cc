@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::server {
 
 absl::Status SuggestionStore::Insert(TrialNumber trial, const SuggestionRecord& suggestion) {
   return database_.Prepare("INSERT INTO suggestion VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
@@ -28,4 +28,4 @@ absl::StatusOr<std::string> SuggestionStore::LoadLastSampler() const {
   return absl::StrCat("trial #", row.Int(0), ": ", sampler);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

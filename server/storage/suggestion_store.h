@@ -12,7 +12,7 @@
 #include "server/storage/records.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class SuggestionStore {
  public:
@@ -33,4 +33,4 @@ class SuggestionStore {
   const int64_t study_id_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -5,7 +5,7 @@
 
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct TrialFilter {
   std::vector<TrialState> states;          // empty: all
@@ -13,4 +13,4 @@ struct TrialFilter {
   bool newest_first = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

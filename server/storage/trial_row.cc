@@ -11,7 +11,7 @@
 #include "common/study/trial.h"
 #include "server/storage/row_codec.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 enum class Changes {
@@ -130,4 +130,4 @@ absl::Status UpdateTrialRow(Database& database, int64_t study_id, const TrialRec
   return statement.Run();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

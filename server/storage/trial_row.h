@@ -9,7 +9,7 @@
 #include "server/storage/records.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // "number, state, ...": what a SELECT names whose rows ReadTrialRow takes. The number comes first.
 const std::string& TrialColumns();
@@ -25,4 +25,4 @@ absl::Status InsertTrialRow(Database& database, int64_t study_id, const TrialRec
 // Writes what may change in the row of an open trial; of others, nothing (Database::NumChanged).
 absl::Status UpdateTrialRow(Database& database, int64_t study_id, const TrialRecord& record);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -11,7 +11,7 @@
 #include "server/storage/row_codec.h"
 #include "server/storage/trial_row.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // " AND column IN ('A', 'B')"; empty for no names. Names are ours, never a caller's text.
@@ -250,4 +250,4 @@ absl::StatusOr<std::vector<Trial>> TrialStore::ListBest(Direction direction, int
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -20,7 +20,7 @@
 #include "server/storage/sqlite/database.h"
 #include "server/storage/trial_query.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class TrialStore {
  public:
@@ -81,4 +81,4 @@ class TrialStore {
 // What is shown of a trial whose rows cannot be read: FAILED, with `why` as its message.
 Trial UnreadableTrial(const TrialId& id, const absl::Status& why);
 
-}  // namespace hpo
+}  // namespace hpo::server

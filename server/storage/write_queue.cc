@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr size_t kLargestBatch = 256;
@@ -158,4 +158,4 @@ absl::Status WriteQueue::RunInSavepoint(Entry& entry) {
   return database_->Prepare("RELEASE entry").Run();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -21,7 +21,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe. The destructor finishes what is queued.
 class WriteQueue {
@@ -97,4 +97,4 @@ class WriteQueue {
   std::thread writer_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

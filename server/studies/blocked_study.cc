@@ -6,7 +6,7 @@
 
 #include "server/placement/capability.h"
 
-namespace hpo {
+namespace hpo::server {
 
 bool EndsByWaiting(const SchedulerState& state, const StudySpec& spec, const QueuedTrial& queued) {
   if (!queued.last_oom) return false;
@@ -34,4 +34,4 @@ bool IsBlocked(const SchedulerState& state, const StudyRuntime& study, int64_t g
   });
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

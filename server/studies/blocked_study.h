@@ -7,7 +7,7 @@
 #include "server/studies/study_runtime.h"
 #include "server/trials/open_trials.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Whether a queued trial ends as its out-of-memory error said once it has waited long enough for a
 // larger card: of the live workers that can run it, none may use more than it had.
@@ -19,4 +19,4 @@ bool EndsByWaiting(const SchedulerState& state, const StudySpec& spec, const Que
 // where one says that its machine keeps it from trials for now, and where the study is paused.
 bool IsBlocked(const SchedulerState& state, const StudyRuntime& study, int64_t generation);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -9,7 +9,7 @@
 #include "server/workers/lease.h"
 #include "server/workers/worker_registry.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr size_t kShown = 3;
@@ -87,4 +87,4 @@ std::string DescribeHeld(const SchedulerState& state, const StudyRuntime& study,
   return text;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Of each trial of the study whose worker has missed two beats, or whose connection has closed:
 // "trial #3: its worker w has not been heard of for 21 s; the trial is queued again in 99 s". Times
@@ -22,4 +22,4 @@ std::vector<std::string> SilentTrials(const SchedulerState& state, const StudyRu
 std::string DescribeHeld(const SchedulerState& state, const StudyRuntime& study,
                          const std::string& asker);
 
-}  // namespace hpo
+}  // namespace hpo::server

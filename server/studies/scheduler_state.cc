@@ -3,7 +3,7 @@
 #include "common/base/status.h"
 #include "server/storage/study_store.h"
 
-namespace hpo {
+namespace hpo::server {
 
 absl::StatusOr<ServerEpoch> BeginEpoch(Store& store, absl::Time now) {
   ServerEpoch epoch;
@@ -18,4 +18,4 @@ absl::StatusOr<ServerEpoch> BeginEpoch(Store& store, absl::Time now) {
   return epoch;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -20,7 +20,7 @@
 #include "server/workers/lease.h"
 #include "server/workers/worker_registry.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct SchedulerOptions {
   LeasePolicy lease;
@@ -65,10 +65,10 @@ struct SchedulerState {
   const SchedulerOptions options;
   WorkerRegistry workers;
   LiveCalibration calibration;
-  const std::shared_ptr<ReplayTable> replays = std::make_shared<ReplayTable>();
+  const std::shared_ptr<memory::ReplayTable> replays = std::make_shared<memory::ReplayTable>();
   WorkSignal work;
   StudyRegistry studies;
   TrialWriter writer;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -15,10 +15,10 @@
 #include "server/studies/study_end.h"
 #include "server/studies/trial_writer.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
-std::string DescribeFailure(const TooManyFailures& failure, const Trial& last) {
+std::string DescribeFailure(const sampler::TooManyFailures& failure, const Trial& last) {
   const auto* failed = last.outcome ? std::get_if<Failed>(&*last.outcome) : nullptr;
   return absl::StrCat(failure.why, "; the last, trial #", last.id.number.value, ", says:\n",
                       failed == nullptr ? "" : failed->message);
@@ -135,4 +135,4 @@ absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std
   return status;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

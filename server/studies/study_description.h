@@ -7,11 +7,11 @@
 #include "common/study/study_status.h"
 #include "server/studies/scheduler_state.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // The study as it is now. Of one whose row cannot be read, its name and why.
 //   NotFound  StudyRegistry::Find
 //   DataLoss, Unavailable  database.h
 absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std::string& name);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hpo {
+namespace hpo::server {
 
 std::string WhyHeld(const std::string& study, const StudyStanding& standing) {
   const std::string resume = absl::StrCat("; to go on: hpo study resume ", study);
@@ -29,4 +29,4 @@ FinishedStudy EndOf(const StudyRuntime& study) {
   return end;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

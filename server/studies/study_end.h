@@ -6,7 +6,7 @@
 #include "common/protocol/worker_exchange.h"
 #include "server/studies/study_runtime.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // What keeps the study from handing out trials, and how to go on: failures, a stop, a pause; empty:
 // nothing of this kind.
@@ -19,4 +19,4 @@ std::string WhyEnding(const StudyStanding& standing);
 // Of one that is finished.
 FinishedStudy EndOf(const StudyRuntime& study);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -13,7 +13,7 @@
 #include "server/workers/lease.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using LoadedStudies = std::vector<std::unique_ptr<StudyRuntime>>;
@@ -29,7 +29,7 @@ const StudyRuntime* FindIn(const LoadedStudies& studies, const std::string& name
 void GivePriors(StudyRuntime& study, const LoadedStudies& studies) {
   if (study.priors().empty()) return;
   const StudySpec spec = study.spec();
-  std::vector<PriorStudy> priors;
+  std::vector<sampler::PriorStudy> priors;
   for (const StudyPrior& prior : study.priors()) {
     const StudyRuntime* const earlier = FindIn(studies, prior.study);
     if (earlier == nullptr) {
@@ -37,7 +37,7 @@ void GivePriors(StudyRuntime& study, const LoadedStudies& studies) {
                     prior.study);
       continue;
     }
-    absl::StatusOr<PriorStudy> taken =
+    absl::StatusOr<sampler::PriorStudy> taken =
         ToPriorStudy(spec, {earlier->spec(), earlier->history()}, prior);
     if (taken.ok()) priors.push_back(*std::move(taken));
   }
@@ -105,7 +105,7 @@ absl::Status LoadStudies(SchedulerState& state, Database& database) {
 
 absl::StatusOr<std::unique_ptr<StudyRuntime>> ReloadStudy(SchedulerState& state, Database& database,
                                                           int64_t study_id,
-                                                          std::vector<PriorStudy> priors) {
+                                                          std::vector<sampler::PriorStudy> priors) {
   HPO_ASSIGN_OR_RETURN(StudyStore::Studies stored, StudyStore(database).LoadAll());
   for (StudyRecord& record : stored.records) {
     if (record.id != study_id) continue;
@@ -134,4 +134,4 @@ absl::Status WriteAndRetire(SchedulerState& state, StudyRuntime& study,
   return written;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -13,7 +13,7 @@
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Codes: database.h. Trials whose rows cannot be read are quarantined.
 
@@ -27,7 +27,7 @@ absl::Status LoadStudies(SchedulerState& state, Database& database);
 //   DataLoss  its row cannot be read
 absl::StatusOr<std::unique_ptr<StudyRuntime>> ReloadStudy(SchedulerState& state, Database& database,
                                                           int64_t study_id,
-                                                          std::vector<PriorStudy> priors);
+                                                          std::vector<sampler::PriorStudy> priors);
 
 // One write after which nothing more is written by `study`: another takes its place, or none.
 // `publish` runs after the commit. Where it is not committed the study goes on.
@@ -36,4 +36,4 @@ absl::Status WriteAndRetire(SchedulerState& state, StudyRuntime& study,
                             const std::function<absl::Status(Database&)>& work,
                             const std::function<void()>& publish);
 
-}  // namespace hpo
+}  // namespace hpo::server

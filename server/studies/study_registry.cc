@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/spelling.h"
 
-namespace hpo {
+namespace hpo::server {
 
 std::vector<StudyRuntime*> StudyRegistry::All() const {
   absl::MutexLock lock(&mutex_);
@@ -98,4 +98,4 @@ void StudyRegistry::ReplaceAll(Loaded loaded) {
   version_ = loaded.version;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

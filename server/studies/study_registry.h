@@ -13,7 +13,7 @@
 #include "server/studies/study_runtime.h"
 #include "server/trials/work_signal.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Owns the runtimes. One whose place another has taken is kept: pointers to it stay valid.
 //
@@ -61,4 +61,4 @@ class StudyRegistry {
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

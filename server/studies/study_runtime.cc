@@ -8,7 +8,7 @@
 #include "server/trials/typed_params.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr size_t kUnreadableShown = 5;
@@ -59,7 +59,7 @@ void StudyRuntime::SetSpec(const StudySpec& spec) {
 }
 
 void StudyRuntime::ReplaceSpec(const StudySpec& spec, const std::vector<StudyPrior>& chosen,
-                               std::vector<PriorStudy> priors) {
+                               std::vector<sampler::PriorStudy> priors) {
   absl::MutexLock propose_lock(&sampler.propose_mutex());
   absl::MutexLock lock(&mutex_);
   sampler.Replace(factories_.make_sampler(spec, std::move(priors)));
@@ -106,9 +106,9 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
     told_.erase(trial.id.number);
   }
   if (trial.demonstration) return;
-  HistoryEvent event{
+  sampler::HistoryEvent event{
       .sequence = change.sequence,
-      .trial = ToHistory(trial, change.measurements, spec_.objectives, spec_.constraints)};
+      .trial = sampler::ToHistory(trial, change.measurements, spec_.objectives, spec_.constraints)};
   history_.Apply(event);
   WarnIfNeverStopped(event.trial);
   // What the sampler's space no longer has teaches it nothing.
@@ -121,9 +121,9 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
   undecided_ = undecided_ || trial.outcome.has_value();
 }
 
-void StudyRuntime::WarnIfNeverStopped(const HistoryTrial& trial) {
+void StudyRuntime::WarnIfNeverStopped(const sampler::HistoryTrial& trial) {
   if (warned_of_pruner_ || trial.state != TrialState::kCompleted || trial.imported) return;
-  const std::string why = WhyNeverStopped(trial, spec_.pruner);
+  const std::string why = sampler::WhyNeverStopped(trial, spec_.pruner);
   if (why.empty()) return;
   warned_of_pruner_ = true;
   spdlog::warn("study {}: {}", name_, why);
@@ -141,7 +141,7 @@ void StudyRuntime::PublishMeasured(const TrialMeasured& measured) {
   const auto known = history_.trials().find(measured.trial);
   // Demonstrations are no part of the history.
   if (known == history_.trials().end()) return;
-  const Reports reports = ReportsOf(measured.added, spec_.objectives.front());
+  const sampler::Reports reports = sampler::ReportsOf(measured.added, spec_.objectives.front());
   history_.ApplyReports(measured.sequence, measured.trial, reports);
   if (!IsWithin(spec_.space, known->second.params)) return;
   Told& told = told_[measured.trial];
@@ -181,7 +181,7 @@ TrialNumber StudyRuntime::next_number() const {
   return TrialNumber{next_number_};
 }
 
-History StudyRuntime::history() const {
+sampler::History StudyRuntime::history() const {
   absl::MutexLock lock(&mutex_);
   return history_;
 }
@@ -206,9 +206,10 @@ StudyStanding StudyRuntime::standing() const {
                      .regret_bounded = sampler.regret_bounded().value_or("")});
 }
 
-std::optional<PruneDecision> StudyRuntime::DecidePruning(TrialNumber trial) {
+std::optional<sampler::PruneDecision> StudyRuntime::DecidePruning(TrialNumber trial) {
   absl::MutexLock lock(&mutex_);
-  const auto decide = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> std::optional<PruneDecision> {
+  const auto decide =
+      [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> std::optional<sampler::PruneDecision> {
     // Demonstrations are no part of the history.
     if (!history_.trials().contains(trial)) return std::nullopt;
     return pruner_->Decide(history_, trial);
@@ -216,4 +217,4 @@ std::optional<PruneDecision> StudyRuntime::DecidePruning(TrialNumber trial) {
   return open.DecideStop(trial, decide);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

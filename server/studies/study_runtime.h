@@ -28,13 +28,15 @@
 #include "server/trials/trial_change.h"
 #include "server/trials/worker_obstacles.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // How samplers and pruners come to be; tests put fakes here.
 struct StudyFactories {
-  std::function<std::unique_ptr<Sampler>(const StudySpec&, std::vector<PriorStudy>)> make_sampler =
-      MakeSampler;
-  std::function<std::unique_ptr<Pruner>(const StudySpec&)> make_pruner = MakePruner;
+  std::function<std::unique_ptr<sampler::Sampler>(const StudySpec&,
+                                                  std::vector<sampler::PriorStudy>)>
+      make_sampler = sampler::MakeSampler;
+  std::function<std::unique_ptr<sampler::Pruner>(const StudySpec&)> make_pruner =
+      sampler::MakePruner;
 };
 
 // Thread-safe, as its parts are.
@@ -52,7 +54,7 @@ class StudyRuntime {
   // Takes any other spec of the same name, and starts from `priors`, of which `chosen` tells. Only
   // before anything was suggested.
   void ReplaceSpec(const StudySpec& spec, const std::vector<StudyPrior>& chosen,
-                   std::vector<PriorStudy> priors);
+                   std::vector<sampler::PriorStudy> priors);
   std::vector<StudyPrior> priors() const;
   std::map<std::string, std::string> data_digests() const;
   void PinData(const std::string& file, const std::string& digest);
@@ -81,10 +83,10 @@ class StudyRuntime {
 
   TrialNumber next_number() const;
   bool has_trials() const { return next_number().value > 0; }
-  History history() const;
+  sampler::History history() const;
   StudyStanding standing() const;
   // The pruner's word on a running trial. A stop is final and remembered with the lease.
-  std::optional<PruneDecision> DecidePruning(TrialNumber trial);
+  std::optional<sampler::PruneDecision> DecidePruning(TrialNumber trial);
 
   OpenTrials open;
   StudySampler sampler;
@@ -96,7 +98,7 @@ class StudyRuntime {
   // a restart publishes thousands before anybody asks.
   void DecideLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Logs once that the pruner waits for longer than a trial takes.
-  void WarnIfNeverStopped(const HistoryTrial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WarnIfNeverStopped(const sampler::HistoryTrial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t id_;
   const std::string name_;
@@ -112,14 +114,14 @@ class StudyRuntime {
   int64_t next_number_ ABSL_GUARDED_BY(mutex_);
   int64_t num_budgeted_ ABSL_GUARDED_BY(mutex_);
   std::map<TrialNumber, std::string> unreadable_ ABSL_GUARDED_BY(mutex_);
-  History history_ ABSL_GUARDED_BY(mutex_);
+  sampler::History history_ ABSL_GUARDED_BY(mutex_);
   // Of open trials.
   struct Told {
     AttemptNumber attempt;  // whose measurements are in history_
     bool to_sampler = false;
   };
   std::map<TrialNumber, Told> told_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Pruner> pruner_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<sampler::Pruner> pruner_ ABSL_GUARDED_BY(mutex_);
   bool warned_of_pruner_ ABSL_GUARDED_BY(mutex_) = false;
   mutable HistoryVerdict verdict_ ABSL_GUARDED_BY(mutex_);
   StudyOrder order_ ABSL_GUARDED_BY(mutex_);
@@ -127,4 +129,4 @@ class StudyRuntime {
   mutable bool undecided_ ABSL_GUARDED_BY(mutex_) = true;  // verdict_ is old
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -7,13 +7,13 @@
 #include "sampler/gp/regret_bound.h"
 #include "server/trials/typed_params.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
-History WithinOf(const History& history, const SearchSpace& space) {
+sampler::History WithinOf(const sampler::History& history, const SearchSpace& space) {
   const auto within = [&space](const auto& trial) { return IsWithin(space, trial.second.params); };
   if (std::all_of(history.trials().begin(), history.trials().end(), within)) return history;
-  History part;
+  sampler::History part;
   for (const auto& [number, trial] : history.trials()) {
     if (IsWithin(space, trial.params)) part.Apply({.sequence = history.sequence(), .trial = trial});
   }
@@ -22,13 +22,14 @@ History WithinOf(const History& history, const SearchSpace& space) {
 
 }  // namespace
 
-void StudySampler::Observe(HistoryEvent event) {
+void StudySampler::Observe(sampler::HistoryEvent event) {
   absl::MutexLock lock(&mutex_);
   const TrialNumber number = event.trial.number;
   unobserved_[number] = {.sequence = event.sequence, .trial = std::move(event.trial)};
 }
 
-void StudySampler::ObserveReports(int64_t sequence, TrialNumber trial, const Reports& reports) {
+void StudySampler::ObserveReports(int64_t sequence, TrialNumber trial,
+                                  const sampler::Reports& reports) {
   absl::MutexLock lock(&mutex_);
   News& news = unobserved_[trial];
   news.sequence = sequence;
@@ -48,8 +49,9 @@ void StudySampler::Fold(std::map<TrialNumber, News> news) {
   }
 }
 
-absl::StatusOr<Suggestion> StudySampler::Suggest(
-    const StudySpec& spec, const std::function<AskContext(const History&)>& make_context) {
+absl::StatusOr<sampler::Suggestion> StudySampler::Suggest(
+    const StudySpec& spec,
+    const std::function<sampler::AskContext(const sampler::History&)>& make_context) {
   std::map<TrialNumber, News> news;
   {
     absl::MutexLock lock(&mutex_);
@@ -58,14 +60,17 @@ absl::StatusOr<Suggestion> StudySampler::Suggest(
   Fold(std::move(news));
   // Here and not with the other reasons to end: it takes a fit, which no lock may wait for.
   std::optional<std::string> why;
-  if (spec.budget.regret_bound) why = WhyRegretBounded(WithinOf(observed_, spec.space), spec);
+  if (spec.budget.regret_bound)
+    why = sampler::WhyRegretBounded(WithinOf(observed_, spec.space), spec);
   if (!why) return sampler_->Suggest(make_context(observed_));
   absl::MutexLock lock(&mutex_);
   regret_bounded_ = why;
   return absl::FailedPreconditionError(*std::move(why));
 }
 
-void StudySampler::Replace(std::unique_ptr<Sampler> sampler) { sampler_ = std::move(sampler); }
+void StudySampler::Replace(std::unique_ptr<sampler::Sampler> sampler) {
+  sampler_ = std::move(sampler);
+}
 
 std::optional<std::string> StudySampler::regret_bounded() const {
   absl::MutexLock lock(&mutex_);
@@ -77,4 +82,4 @@ void StudySampler::SpecChanged() {
   regret_bounded_.reset();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

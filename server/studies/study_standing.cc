@@ -4,14 +4,14 @@
 #include "common/study/study_status.h"
 #include "sampler/factory/termination.h"
 
-namespace hpo {
+namespace hpo::server {
 
-HistoryVerdict JudgeHistory(const History& history, const StudySpec& spec,
+HistoryVerdict JudgeHistory(const sampler::History& history, const StudySpec& spec,
                             TrialNumber failures_from) {
-  return {.termination = WhyTerminate(history, spec).value_or(""),
-          .target_reached = WhyTargetReached(history, spec).value_or(""),
-          .failure = WhyFailed(history, spec.budget, failures_from),
-          .all_failed = AllFailed(history)};
+  return {.termination = sampler::WhyTerminate(history, spec).value_or(""),
+          .target_reached = sampler::WhyTargetReached(history, spec).value_or(""),
+          .failure = sampler::WhyFailed(history, spec.budget, failures_from),
+          .all_failed = sampler::AllFailed(history)};
 }
 
 StudyStanding StandingOf(const StudySpec& spec, const HistoryVerdict& verdict,
@@ -44,4 +44,4 @@ StudyStanding StandingOf(const StudySpec& spec, const HistoryVerdict& verdict,
   return standing;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

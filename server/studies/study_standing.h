@@ -10,14 +10,14 @@
 #include "sampler/api/history.h"
 #include "server/trials/open_trials.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Whether a study goes on, at one moment.
 struct StudyStanding {
   StudyOrder order = StudyOrder::kRun;
   TrialNumber failures_from;  // as StudyRecord's
   // Why failures have ended it (sampler/api/failures.h); nullopt: they have not.
-  std::optional<TooManyFailures> failure;
+  std::optional<sampler::TooManyFailures> failure;
   // Which trial has reached budget.target, and how to go on; empty: none has, or there is no
   // target.
   std::string target_reached;
@@ -38,12 +38,12 @@ struct StudyStanding {
 struct HistoryVerdict {
   std::string termination;     // WhyTerminate
   std::string target_reached;  // WhyTargetReached
-  std::optional<TooManyFailures> failure;
+  std::optional<sampler::TooManyFailures> failure;
   bool all_failed = false;
 };
 
 // O(trials).
-HistoryVerdict JudgeHistory(const History& history, const StudySpec& spec,
+HistoryVerdict JudgeHistory(const sampler::History& history, const StudySpec& spec,
                             TrialNumber failures_from);
 
 // What a standing depends on apart from the history.
@@ -58,4 +58,4 @@ struct StudySituation {
 StudyStanding StandingOf(const StudySpec& spec, const HistoryVerdict& verdict,
                          const StudySituation& situation);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -6,7 +6,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // News of a running trial give no other worker anything to do.
@@ -121,4 +121,4 @@ absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -21,7 +21,7 @@
 #include "server/trials/trial_change.h"
 #include "server/trials/work_signal.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // The event of measurements (TrialEvent::kind).
 inline constexpr char kMeasured[] = "measured";
@@ -111,4 +111,4 @@ class TrialWriter {
   const std::function<void(const TrialId&)> on_trial_changed_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "server/trials/typed_params.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr int64_t kTrialsBetweenLooks = 1000;
@@ -19,7 +19,7 @@ std::string Words(const std::vector<Objective>& objectives) {
   });
 }
 
-bool Teaches(const HistoryTrial& trial) {
+bool Teaches(const sampler::HistoryTrial& trial) {
   return trial.state == TrialState::kCompleted && !trial.losses.empty() &&
          std::isfinite(trial.losses.front());
 }
@@ -75,10 +75,10 @@ absl::StatusOr<StudyPrior> ChoosePrior(const StudySpec& spec, const EarlierStudy
                   absl::StrCat("none among ", chosen.num_skipped, "; ", chosen.why_skipped));
 }
 
-absl::StatusOr<PriorStudy> ToPriorStudy(const StudySpec& spec, const EarlierStudy& earlier,
-                                        const StudyPrior& chosen,
-                                        absl::FunctionRef<bool()> cancelled) {
-  PriorStudy prior{.name = chosen.study, .history = {}};
+absl::StatusOr<sampler::PriorStudy> ToPriorStudy(const StudySpec& spec, const EarlierStudy& earlier,
+                                                 const StudyPrior& chosen,
+                                                 absl::FunctionRef<bool()> cancelled) {
+  sampler::PriorStudy prior{.name = chosen.study, .history = {}};
   int64_t num_seen = 0;
   for (const TrialNumber number : chosen.trials) {
     if (num_seen++ % kTrialsBetweenLooks == 0 && cancelled()) {
@@ -86,7 +86,7 @@ absl::StatusOr<PriorStudy> ToPriorStudy(const StudySpec& spec, const EarlierStud
     }
     const auto found = earlier.history.trials().find(number);
     if (found == earlier.history.trials().end()) continue;
-    HistoryTrial trial = found->second;
+    sampler::HistoryTrial trial = found->second;
     if (earlier.spec.constraints != spec.constraints) {
       trial.violation = 0.0;
       trial.excesses.clear();
@@ -99,4 +99,4 @@ absl::StatusOr<PriorStudy> ToPriorStudy(const StudySpec& spec, const EarlierStud
   return prior;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

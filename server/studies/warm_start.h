@@ -7,12 +7,12 @@
 #include "sampler/api/sampler.h"
 #include "server/storage/records.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // A study that is there already.
 struct EarlierStudy {
   StudySpec spec;
-  History history;
+  sampler::History history;
 };
 
 // Which completed trials of `earlier` a study of `spec` starts from: those with a finite objective
@@ -27,8 +27,8 @@ absl::StatusOr<StudyPrior> ChoosePrior(
 // The trials that were chosen, as the sampler takes them. Which were feasible counts where the
 // constraints are the same.
 //   Cancelled  as above
-absl::StatusOr<PriorStudy> ToPriorStudy(
+absl::StatusOr<sampler::PriorStudy> ToPriorStudy(
     const StudySpec& spec, const EarlierStudy& earlier, const StudyPrior& chosen,
     absl::FunctionRef<bool()> cancelled = [] { return false; });
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "common/base/steady_wait.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe.
 class ChangeFeed {
@@ -40,4 +40,4 @@ class ChangeFeed {
   int64_t last_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

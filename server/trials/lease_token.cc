@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/sha256.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr size_t kTokenDigits = 32;  // 128 bits
@@ -20,4 +20,4 @@ std::string MakeLeaseToken(const std::string& secret, const std::string& request
 
 std::string HashOfToken(const std::string& token) { return Sha256Hex(token); }
 
-}  // namespace hpo
+}  // namespace hpo::server

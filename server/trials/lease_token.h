@@ -5,7 +5,7 @@
 
 #include "common/base/ids.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // The same for the same arguments, so that a repeated request is answered alike although the token
 // is not stored. `secret` is the database's; `request_id` the worker's, of which the database knows
@@ -15,4 +15,4 @@ std::string MakeLeaseToken(const std::string& secret, const std::string& request
 
 std::string HashOfToken(const std::string& token);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/trials/lease_token.h"
 
-namespace hpo {
+namespace hpo::server {
 
 void OpenTrials::Publish(const TrialChange& change, absl::Duration now, absl::Duration renewed_at) {
   absl::MutexLock lock(&mutex_);
@@ -112,12 +112,12 @@ void OpenTrials::MarkSuspect(TrialNumber trial, AttemptNumber attempt) {
   if (found != leases_.end() && found->second.attempt == attempt) found->second.suspect = true;
 }
 
-std::optional<PruneDecision> OpenTrials::DecideStop(
-    TrialNumber trial, absl::FunctionRef<std::optional<PruneDecision>()> decide) {
+std::optional<sampler::PruneDecision> OpenTrials::DecideStop(
+    TrialNumber trial, absl::FunctionRef<std::optional<sampler::PruneDecision>()> decide) {
   absl::MutexLock lock(&mutex_);
   const auto found = leases_.find(trial);
   if (found == leases_.end()) return std::nullopt;
-  std::optional<PruneDecision>& stop = found->second.stop;
+  std::optional<sampler::PruneDecision>& stop = found->second.stop;
   if (!stop) stop = decide();
   return stop;
 }
@@ -126,9 +126,9 @@ void OpenTrials::StopOverdue(absl::Duration limit, absl::Duration now) {
   absl::MutexLock lock(&mutex_);
   for (auto& [number, lease] : leases_) {
     if (lease.stop || TimeHeldLocked(number, now) < limit) continue;
-    lease.stop =
-        PruneDecision{.pruner = kTimeLimitPruner,
-                      .why = absl::StrCat("the trial has used its ", absl::FormatDuration(limit))};
+    lease.stop = sampler::PruneDecision{
+        .pruner = kTimeLimitPruner,
+        .why = absl::StrCat("the trial has used its ", absl::FormatDuration(limit))};
   }
 }
 
@@ -159,4 +159,4 @@ std::map<TrialNumber, absl::Duration> OpenTrials::times_held(absl::Duration now)
   return times;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

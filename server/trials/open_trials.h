@@ -17,7 +17,7 @@
 #include "sampler/api/pruner.h"
 #include "server/trials/trial_change.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct QueuedTrial {
   Trial trial;
@@ -35,7 +35,7 @@ struct HeldLease {
   // Of the last sign of life, monotonic; of a lease that a restart found, of the restart.
   absl::Duration heard_at;
   bool suspect = false;
-  std::optional<PruneDecision> stop;
+  std::optional<sampler::PruneDecision> stop;
   bool preempted = false;  // the worker shall give it back
   bool cancelled = false;  // the worker shall end it
   absl::Duration since;    // monotonic; of a lease that a restart found, of the restart
@@ -72,8 +72,8 @@ class OpenTrials {
 
   // Whether a running trial is to stop, as `decide` says where that is not known yet. A stop is
   // final and remembered with the lease.
-  std::optional<PruneDecision> DecideStop(TrialNumber trial,
-                                          absl::FunctionRef<std::optional<PruneDecision>()> decide);
+  std::optional<sampler::PruneDecision> DecideStop(
+      TrialNumber trial, absl::FunctionRef<std::optional<sampler::PruneDecision>()> decide);
   // Stops, as a pruner does, each running trial that has used up `limit` by `now`; the stop's
   // pruner is kTimeLimitPruner.
   void StopOverdue(absl::Duration limit, absl::Duration now);
@@ -104,4 +104,4 @@ class OpenTrials {
   absl::Duration accounted_at_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr size_t kNamesTold = 10;
@@ -77,4 +77,4 @@ void SetOutcome(const StudySpec& spec, const TrialOutcome& outcome, Trial& trial
   trial.violation = completed == nullptr ? 0.0 : ViolationOf(spec.constraints, completed->metrics);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

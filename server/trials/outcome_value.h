@@ -6,7 +6,7 @@
 #include "common/study/study.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // `outcome` as the study takes it. A completed trial has every objective, each a finite number; one
 // without is Failed, and says which metrics came. A trial that ended early need not have got as
@@ -20,4 +20,4 @@ std::optional<double> ValueOf(const TrialOutcome& outcome, const Objective& obje
 // Ends `trial` with `outcome`: its state, and by what the study ranks it.
 void SetOutcome(const StudySpec& spec, const TrialOutcome& outcome, Trial& trial);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -10,7 +10,7 @@
 #include "common/study/trial.h"
 #include "server/storage/records.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // A trial as one event left it.
 struct TrialChange {
@@ -36,4 +36,4 @@ struct OrderedStudy {
   int64_t sequence = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

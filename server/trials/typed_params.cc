@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // Beyond this not every whole number is a double.
@@ -41,4 +41,4 @@ bool IsWithin(const SearchSpace& space, const ParamMap& params) {
   });
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -5,7 +5,7 @@
 #include "common/space/params.h"
 #include "common/space/search_space.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // A whole number where the domain is of real numbers becomes real, a real one without a fraction
 // where it is of whole numbers becomes whole; a number that equals a choice becomes that choice.
@@ -17,4 +17,4 @@ absl::StatusOr<ParamMap> TypedParams(const SearchSpace& space, const ParamMap& g
 // a trial of before the ranges were edited may not.
 bool IsWithin(const SearchSpace& space, const ParamMap& params);
 
-}  // namespace hpo
+}  // namespace hpo::server

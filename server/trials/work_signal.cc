@@ -2,7 +2,7 @@
 
 #include "common/base/steady_wait.h"
 
-namespace hpo {
+namespace hpo::server {
 
 void WorkSignal::Raise() {
   absl::MutexLock lock(&mutex_);
@@ -32,4 +32,4 @@ bool WorkSignal::draining() const {
   return draining_;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -7,7 +7,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // Thread-safe.
 class WorkSignal {
@@ -29,4 +29,4 @@ class WorkSignal {
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct WorkerObstacle {
   std::string text;  // empty: nothing that could be helped
@@ -50,4 +50,4 @@ class WorkerObstacles {
   std::map<std::string, WorkerObstacle> obstacles_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace hpo {
+namespace hpo::server {
 
 LeaseHealth HealthOf(absl::Duration renewed_at, absl::Duration now, const LeasePolicy& policy) {
   const absl::Duration age = now - renewed_at;
@@ -21,4 +21,4 @@ absl::Duration AttendanceGrace(const LeasePolicy& policy) {
   return std::min(absl::Seconds(15), 2 * policy.ttl);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

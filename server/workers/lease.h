@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct LeasePolicy {
   absl::Duration ttl = absl::Seconds(60);
@@ -29,4 +29,4 @@ absl::Duration HeartbeatInterval(const LeasePolicy& policy);
 // every 3 s) and beats, or two TTLs where those are less.
 absl::Duration AttendanceGrace(const LeasePolicy& policy);
 
-}  // namespace hpo
+}  // namespace hpo::server

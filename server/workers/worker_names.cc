@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hpo {
+namespace hpo::server {
 
 absl::StatusOr<NameGrant> WorkerNames::Claim(const NamedProcess& process, absl::Duration now) {
   const auto grant = [&](NameGrant how) {
@@ -53,4 +53,4 @@ void WorkerNames::Restore(const NamedProcess& process) {
   holders_.try_emplace(process.name, Holder{.instance_key = process.instance_key});
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // How a process came to its name: what the loss of the former holder's leases means.
 enum class NameGrant {
@@ -59,4 +59,4 @@ class WorkerNames {
   std::map<std::string, Holder> holders_;  // by name
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

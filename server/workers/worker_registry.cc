@@ -10,7 +10,7 @@
 #include "server/placement/capability.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 NamedProcess ProcessOf(const WorkerFacts& facts) {
@@ -193,7 +193,7 @@ std::optional<Bytes> WorkerRegistry::LargestUsable(const StudySpec& study,
                                                    const ParamMap& params) const {
   std::vector<WorkerFacts> workers = Alive();
   for (WorkerFacts& worker : workers) worker.capacity = CapacityAlone(worker);
-  return hpo::LargestUsable(workers, study, params);
+  return hpo::server::LargestUsable(workers, study, params);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -17,7 +17,7 @@
 #include "server/workers/lease.h"
 #include "server/workers/worker_names.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct RegisteredWorker {
   WorkerFacts facts;  // capacity: the latest
@@ -111,4 +111,4 @@ class WorkerRegistry {
   SeenProcesses seen_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

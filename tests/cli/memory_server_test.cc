@@ -13,7 +13,7 @@
 #include "tests/cli/run_program.h"
 #include "tests/server/coordinator_fixture.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -31,7 +31,7 @@ parameters:
   train.batch_size: {choices: [8, 16, 64]}
 )";
 
-class MemoryServer : public CoordinatorFixture {
+class MemoryServer : public server::CoordinatorFixture {
  protected:
   ProgramResult Run(std::vector<std::string> words) const {
     words.insert(words.end(), {"--server", coordinator_->address()});
@@ -64,7 +64,7 @@ class MemoryServer : public CoordinatorFixture {
                                  .labels = {"no", "yes"},
                                  .lengths = {{"t", {{128, 1000}}}}});
     }
-    Call call;
+    server::Call call;
     v1::RegisterWorkerResponse response;
     const grpc::Status status = workers_->RegisterWorker(&call, ToProto(facts), &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
@@ -130,7 +130,7 @@ TEST_F(MemoryServer, AUsersOwnTrainerIsEstimatedByWhatItUsed) {
     (*outcome.mutable_completed()->mutable_metrics())["score"] = 0.5;
     v1::FinishTrialRequest finish = Finishing(acquired.assignment(), outcome);
     finish.mutable_memory()->set_live_peak_bytes(int64_t{500} << 20);
-    Call call;
+    server::Call call;
     v1::FinishTrialResponse response;
     ASSERT_TRUE(workers_->FinishTrial(&call, finish, &response).ok());
   }
@@ -159,7 +159,7 @@ TEST_F(MemoryServer, ATrialIsExplained) {
   request.mutable_memory()->set_live_peak_bytes(assignment.predicted_bytes() * 9 / 10);
   request.mutable_memory()->set_limit_bytes(int64_t{2} << 30);
   request.mutable_memory()->set_peak_phase("backward");
-  Call call;
+  server::Call call;
   v1::FinishTrialResponse response;
   ASSERT_TRUE(workers_->FinishTrial(&call, request, &response).ok());
 
@@ -174,4 +174,4 @@ TEST_F(MemoryServer, ATrialIsExplained) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -12,7 +12,7 @@
 #include "cli/program/program.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct ProgramResult {
   int status = 0;
@@ -66,4 +66,4 @@ inline void ExpectRefused(const std::vector<std::string>& words, int status,
   EXPECT_EQ(result.out, "");
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace hpo {
+namespace hpo::emulator {
 namespace {
 
 constexpr size_t kUsualSizes = 24;
@@ -52,4 +52,4 @@ AllocationDraw AllocationDraws::Next(size_t num_held) {
   return draw;
 }
 
-}  // namespace hpo
+}  // namespace hpo::emulator

@@ -9,7 +9,7 @@
 
 #include "common/base/bytes.h"
 
-namespace hpo {
+namespace hpo::emulator {
 
 struct AllocationDraw {
   enum class Kind { kAllocate, kFree, kEmptyCache, kSetLimit };
@@ -44,4 +44,4 @@ class AllocationDraws {
   uint64_t target_ = 100;  // about as many are held
 };
 
-}  // namespace hpo
+}  // namespace hpo::emulator

@@ -31,7 +31,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/emulator/allocation_draws.h"
 
-namespace hpo {
+namespace hpo::emulator {
 namespace {
 
 namespace torch_allocator = c10::cuda::CUDACachingAllocator;
@@ -82,8 +82,8 @@ UsedOptions OptionsOf(const Batch& batch, std::mt19937_64& random) {
   return used;
 }
 
-AllocatorOptions DrawOptions(const UsedOptions& used, std::mt19937_64& random) {
-  AllocatorOptions options;
+memory::AllocatorOptions DrawOptions(const UsedOptions& used, std::mt19937_64& random) {
+  memory::AllocatorOptions options;
   options.expandable_segments = used.expandable;
   if (used.split) options.max_split_bytes = MiB(static_cast<int64_t>(21 + random() % 200)).count;
   if (used.collection) {
@@ -105,10 +105,10 @@ struct Counts {
 
 struct Held {
   void* real = nullptr;
-  AllocatorModel::Block modelled = 0;
+  memory::AllocatorModel::Block modelled = 0;
 };
 
-AllocatorStats RealStats() {
+memory::AllocatorStats RealStats() {
   const auto stats = torch_allocator::getDeviceStats(0);
   return {.allocated = Bytes{stats.allocated_bytes[kAggregate].current},
           .allocated_peak = Bytes{stats.allocated_bytes[kAggregate].peak},
@@ -118,7 +118,7 @@ AllocatorStats RealStats() {
           .num_ooms = stats.num_ooms};
 }
 
-std::string Describe(const AllocatorStats& stats) {
+std::string Describe(const memory::AllocatorStats& stats) {
   return absl::StrCat("allocated ", stats.allocated.count, " (peak ", stats.allocated_peak.count,
                       "), reserved ", stats.reserved.count, " (peak ", stats.reserved_peak.count,
                       "), retries ", stats.num_retries, ", ooms ", stats.num_ooms);
@@ -127,7 +127,7 @@ std::string Describe(const AllocatorStats& stats) {
 // The card with its two allocators. Both begin empty.
 class Pair {
  public:
-  Pair(const AllocatorOptions& options, std::span<const cudaStream_t> streams, Bytes total)
+  Pair(const memory::AllocatorOptions& options, std::span<const cudaStream_t> streams, Bytes total)
       : streams_(streams), total_(total), model_(options) {
     torch_allocator::resetAccumulatedStats(0);
     torch_allocator::resetPeakStats(0);
@@ -151,7 +151,7 @@ class Pair {
     } catch (const c10::OutOfMemoryError&) {
       held.real = nullptr;
     }
-    const std::optional<AllocatorModel::Block> modelled = model_.Allocate(size, stream);
+    const std::optional<memory::AllocatorModel::Block> modelled = model_.Allocate(size, stream);
     if (modelled.has_value() != (held.real != nullptr)) {
       if (held.real != nullptr) torch_allocator::raw_delete(held.real);
       return false;
@@ -183,19 +183,19 @@ class Pair {
 
   // nullopt where the counts agree.
   std::optional<std::string> Difference() const {
-    AllocatorStats modelled = model_.stats();
+    memory::AllocatorStats modelled = model_.stats();
     modelled.lacking = {};
-    const AllocatorStats real = RealStats();
+    const memory::AllocatorStats real = RealStats();
     if (real == modelled) return std::nullopt;
     return absl::StrCat("torch: ", Describe(real), "; model: ", Describe(modelled));
   }
 
-  const AllocatorStats& stats() const { return model_.stats(); }
+  const memory::AllocatorStats& stats() const { return model_.stats(); }
 
  private:
   const std::span<const cudaStream_t> streams_;
   const Bytes total_;
-  AllocatorModel model_;
+  memory::AllocatorModel model_;
   std::vector<Held> held_;
 };
 
@@ -245,8 +245,8 @@ class BatchRun {
   }
 
   void RunTrace(int64_t number) {
-    AllocatorOptions options = DrawOptions(used_, random_);
-    c10::CachingAllocator::setAllocatorSettings(FormatAllocatorSettings(options));
+    memory::AllocatorOptions options = DrawOptions(used_, random_);
+    c10::CachingAllocator::setAllocatorSettings(memory::FormatAllocatorSettings(options));
     Bytes total;
     // What somebody else holds of the card.
     void* others = nullptr;
@@ -269,7 +269,8 @@ class BatchRun {
     if (others != nullptr) C10_CUDA_CHECK(cudaFree(others));
   }
 
-  void Compare(int64_t number, const AllocatorOptions& options, Bytes total, double fraction) {
+  void Compare(int64_t number, const memory::AllocatorOptions& options, Bytes total,
+               double fraction) {
     const Bytes end = std::min(options.limit, options.card.left);
     // Of 3 to 80 such requests the limit would be full.
     const Bytes large{static_cast<int64_t>(static_cast<double>(end.count) / Uniform(3.0, 80.0))};
@@ -300,7 +301,7 @@ class BatchRun {
       ++counts_.differ;
       std::fprintf(stderr,
                    "batch %ld trace %ld event %ld (%s, %s, limit %ld, card %ld of %ld): %s\n",
-                   batch_.number, number, event, FormatAllocatorSettings(options).c_str(),
+                   batch_.number, number, event, memory::FormatAllocatorSettings(options).c_str(),
                    batch_.end.c_str(), options.limit.count, options.card.left.count,
                    options.card.total.count, difference->c_str());
       break;
@@ -420,17 +421,17 @@ int RunAll(const Arguments& arguments) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::emulator
 
 int main(int argc, char** argv) {
-  hpo::Arguments arguments;
+  hpo::emulator::Arguments arguments;
   CLI::App app("Torch's caching allocator, on the emulated card, against the model of it");
   app.add_option("--traces", arguments.traces)->check(CLI::PositiveNumber);
   app.add_option("--events", arguments.events, "of each trace")->check(CLI::PositiveNumber);
   app.add_option("--seed", arguments.seed);
   app.add_option("--jobs", arguments.jobs, "processes at a time")->check(CLI::PositiveNumber);
-  app.add_option("--setting", arguments.setting)->check(CLI::IsMember(hpo::Settings()));
-  app.add_option("--end", arguments.end)->check(CLI::IsMember(hpo::Ends()));
+  app.add_option("--setting", arguments.setting)->check(CLI::IsMember(hpo::emulator::Settings()));
+  app.add_option("--end", arguments.end)->check(CLI::IsMember(hpo::emulator::Ends()));
   CLI11_PARSE(app, argc, argv);
-  return hpo::RunAll(arguments);
+  return hpo::emulator::RunAll(arguments);
 }

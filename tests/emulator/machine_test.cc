@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo::emulated {
+namespace hpo::emulator {
 namespace {
 
 using ::testing::StartsWith;
@@ -176,4 +176,4 @@ TEST(Settings, NameWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace hpo::emulated
+}  // namespace hpo::emulator

@@ -17,7 +17,7 @@
 
 namespace hpo {
 
-class FakeCoordinator final : public CoordinatorClient {
+class FakeCoordinator final : public agent::CoordinatorClient {
  public:
   struct Finish {
     std::string session;
@@ -44,7 +44,7 @@ class FakeCoordinator final : public CoordinatorClient {
     session_.clear();
   }
 
-  void SetStudies(std::vector<StudyData> studies) {
+  void SetStudies(std::vector<agent::StudyData> studies) {
     absl::MutexLock lock(&mutex_);
     studies_ = std::move(studies);
     ++studies_version_;
@@ -136,7 +136,7 @@ class FakeCoordinator final : public CoordinatorClient {
     absl::MutexLock lock(&mutex_);
     return num_finish_calls_;
   }
-  std::vector<TrialRelease> releases() const {
+  std::vector<agent::TrialRelease> releases() const {
     absl::MutexLock lock(&mutex_);
     return releases_;
   }
@@ -342,7 +342,7 @@ class FakeCoordinator final : public CoordinatorClient {
   }
 
   absl::StatusOr<TrialState> ReleaseTrial(const std::string& session, const std::string&,
-                                          const TrialRelease& release) override {
+                                          const agent::TrialRelease& release) override {
     absl::MutexLock lock(&mutex_);
     if (absl::Status away = AwayStatus(); !away.ok()) return away;
     if (session != session_) return absl::NotFoundError("unknown session");
@@ -350,7 +350,7 @@ class FakeCoordinator final : public CoordinatorClient {
     return TrialState::kQueued;
   }
 
-  absl::StatusOr<std::vector<StudyData>> ListStudyData() override {
+  absl::StatusOr<std::vector<agent::StudyData>> ListStudyData() override {
     absl::MutexLock lock(&mutex_);
     if (absl::Status away = AwayStatus(); !away.ok()) return away;
     return studies_;
@@ -373,7 +373,7 @@ class FakeCoordinator final : public CoordinatorClient {
   std::vector<FinishedStudy> finished_ ABSL_GUARDED_BY(mutex_);
   std::string session_ ABSL_GUARDED_BY(mutex_);
   int64_t studies_version_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::vector<StudyData> studies_ ABSL_GUARDED_BY(mutex_);
+  std::vector<agent::StudyData> studies_ ABSL_GUARDED_BY(mutex_);
   Directive directive_ ABSL_GUARDED_BY(mutex_) = Directive::kContinue;
   std::map<int64_t, Directive> directive_for_ ABSL_GUARDED_BY(mutex_);
   absl::Duration heartbeat_interval_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(5);
@@ -392,7 +392,7 @@ class FakeCoordinator final : public CoordinatorClient {
   std::vector<std::string> predecessors_ ABSL_GUARDED_BY(mutex_);
   int num_goodbyes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<LeaseBeat> named_in_goodbye_ ABSL_GUARDED_BY(mutex_);
-  std::vector<TrialRelease> releases_ ABSL_GUARDED_BY(mutex_);
+  std::vector<agent::TrialRelease> releases_ ABSL_GUARDED_BY(mutex_);
   std::vector<AttemptReport> reports_ ABSL_GUARDED_BY(mutex_);
   std::vector<WorkerFacts> registrations_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<LeaseBeat>> beats_ ABSL_GUARDED_BY(mutex_);

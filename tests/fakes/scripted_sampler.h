@@ -13,13 +13,13 @@
 
 namespace hpo {
 
-class ScriptedSampler final : public Sampler {
+class ScriptedSampler final : public sampler::Sampler {
  public:
-  void Observe(const HistoryEvent& event) override { history_.Apply(event); }
+  void Observe(const sampler::HistoryEvent& event) override { history_.Apply(event); }
 
   // train.batch_size = 1 + number % 64, where that fits.
-  absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override {
-    Suggestion suggestion{.sampler = "scripted", .history_sequence = history_.sequence()};
+  absl::StatusOr<sampler::Suggestion> Suggest(const sampler::AskContext& context) const override {
+    sampler::Suggestion suggestion{.sampler = "scripted", .history_sequence = history_.sequence()};
     suggestion.params["train.batch_size"] = int64_t{1} + context.number.value % 64;
     if (const Parameter* model = context.space.Find("model.name")) {
       const auto& choices = std::get<CategoricalDomain>(model->domain).choices;
@@ -37,18 +37,20 @@ class ScriptedSampler final : public Sampler {
   }
 
  private:
-  History history_;
+  sampler::History history_;
 };
 
 // Stops a trial whose last intermediate loss is above the threshold.
-class ScriptedPruner final : public Pruner {
+class ScriptedPruner final : public sampler::Pruner {
  public:
   explicit ScriptedPruner(double threshold) : threshold_(threshold) {}
 
-  std::optional<PruneDecision> Decide(const History& history, TrialNumber trial) const override {
+  std::optional<sampler::PruneDecision> Decide(const sampler::History& history,
+                                               TrialNumber trial) const override {
     const auto& values = history.trials().at(trial).intermediate;
     if (values.empty() || values.rbegin()->second <= threshold_) return std::nullopt;
-    return PruneDecision{.pruner = "threshold", .step = values.rbegin()->first, .why = "too high"};
+    return sampler::PruneDecision{
+        .pruner = "threshold", .step = values.rbegin()->first, .why = "too high"};
   }
 
  private:

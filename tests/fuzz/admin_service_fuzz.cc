@@ -49,7 +49,7 @@ void BackUp(hpo::FuzzBytes& bytes) {
   HPO_CHECK(end.ok() || absl::IsCancelled(end.status()));
   if (!end.ok()) return;
   HPO_CHECK(end->size == received && end->sha256.size() == 64);
-  HPO_CHECK(hpo::Store::Open(copy).ok());
+  HPO_CHECK(hpo::server::Store::Open(copy).ok());
 }
 
 }  // namespace

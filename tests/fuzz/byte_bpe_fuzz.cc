@@ -20,13 +20,13 @@
 
 namespace {
 
-hpo::TokenIds TokensOf(const hpo::NamedMerges& merges) {
-  hpo::TokenIds ids;
+hpo::text::TokenIds TokensOf(const hpo::text::NamedMerges& merges) {
+  hpo::text::TokenIds ids;
   const auto add = [&](const std::string& token) {
     ids.emplace(token, static_cast<int32_t>(ids.size()));
   };
   for (int byte = 0; byte < 256; ++byte) {
-    add(hpo::TokenOfBytes(std::string(1, static_cast<char>(byte))));
+    add(hpo::text::TokenOfBytes(std::string(1, static_cast<char>(byte))));
   }
   for (const auto& [left, right] : merges) {
     add(left);
@@ -36,12 +36,12 @@ hpo::TokenIds TokensOf(const hpo::NamedMerges& merges) {
   return ids;
 }
 
-hpo::TokenizerParts PartsOf(const hpo::BpeVocabulary& vocabulary) {
-  hpo::TokenizerParts parts;
-  parts.splitter.emplace_back(hpo::SplitAtPattern{hpo::SplitPattern::kLlama3});
-  parts.model = std::make_unique<hpo::BpeModel>(vocabulary);
-  parts.single = {hpo::TextPiece()};
-  parts.pair = {hpo::TextPiece(), hpo::PairPiece(1)};
+hpo::text::TokenizerParts PartsOf(const hpo::text::BpeVocabulary& vocabulary) {
+  hpo::text::TokenizerParts parts;
+  parts.splitter.emplace_back(hpo::text::SplitAtPattern{hpo::text::SplitPattern::kLlama3});
+  parts.model = std::make_unique<hpo::text::BpeModel>(vocabulary);
+  parts.single = {hpo::text::TextPiece()};
+  parts.pair = {hpo::text::TextPiece(), hpo::text::PairPiece(1)};
   parts.vocab_size = static_cast<int64_t>(vocabulary.tokens.size());
   return parts;
 }
@@ -52,12 +52,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view input(reinterpret_cast<const char*>(data), size);
   std::vector<absl::string_view> fields = absl::StrSplit(input, absl::MaxSplits('\0', 2));
   fields.resize(3);
-  const auto merges = hpo::ParseMerges(fields[0], "merges.txt");
+  const auto merges = hpo::text::ParseMerges(fields[0], "merges.txt");
   if (!merges.ok()) return 0;
-  const auto vocabulary = hpo::MakeBpeVocabulary(TokensOf(*merges), *merges,
-                                                 hpo::BpeVocabulary::Unit::kByte, "merges.txt");
+  const auto vocabulary = hpo::text::MakeBpeVocabulary(
+      TokensOf(*merges), *merges, hpo::text::BpeVocabulary::Unit::kByte, "merges.txt");
   HPO_CHECK(vocabulary.ok());
-  const hpo::PipelineTokenizer tokenizer(PartsOf(*vocabulary));
+  const hpo::text::PipelineTokenizer tokenizer(PartsOf(*vocabulary));
   hpo::CheckEncodings(tokenizer, fields[1], fields[2]);
   std::string spelled;
   bool unspelled = false;  // a merge of tokens that are no bytes
@@ -65,6 +65,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     spelled += vocabulary->tokens[static_cast<size_t>(id)];
     unspelled |= vocabulary->tokens[static_cast<size_t>(id)].empty();
   }
-  HPO_CHECK(unspelled || spelled == hpo::ReplaceInvalidUtf8(fields[1]));
+  HPO_CHECK(unspelled || spelled == hpo::text::ReplaceInvalidUtf8(fields[1]));
   return 0;
 }

@@ -13,7 +13,7 @@
 namespace {
 
 void CheckManifest(absl::string_view text) {
-  const auto manifest = hpo::DecodeManifest(text);
+  const auto manifest = hpo::trainer::DecodeManifest(text);
   if (!manifest.ok()) {
     HPO_CHECK(absl::IsInvalidArgument(manifest.status()));
     return;
@@ -23,13 +23,13 @@ void CheckManifest(absl::string_view text) {
     HPO_CHECK(!name.empty() && name.front() != '/');
     HPO_CHECK(!absl::StartsWith(name, "../") && !absl::StrContains(name, "/../"));
   }
-  const auto again = hpo::DecodeManifest(hpo::EncodeManifest(*manifest));
+  const auto again = hpo::trainer::DecodeManifest(hpo::trainer::EncodeManifest(*manifest));
   HPO_CHECK(again.ok());
   HPO_CHECK(*again == *manifest);
 }
 
 void CheckState(absl::string_view text) {
-  const auto state = hpo::DecodeCheckpointState(text);
+  const auto state = hpo::trainer::DecodeCheckpointState(text);
   if (!state.ok()) {
     HPO_CHECK(absl::IsInvalidArgument(state.status()) ||
               absl::IsFailedPrecondition(state.status()));
@@ -37,11 +37,11 @@ void CheckState(absl::string_view text) {
   }
   HPO_CHECK(state->loop.step >= 1);
   HPO_CHECK(state->optimizer_steps >= 0);
-  HPO_CHECK(hpo::CheckIdentity(state->identity, state->identity).ok());
-  const std::string written = hpo::EncodeCheckpointState(*state);
-  const auto again = hpo::DecodeCheckpointState(written);
+  HPO_CHECK(hpo::trainer::CheckIdentity(state->identity, state->identity).ok());
+  const std::string written = hpo::trainer::EncodeCheckpointState(*state);
+  const auto again = hpo::trainer::DecodeCheckpointState(written);
   HPO_CHECK(again.ok());
-  HPO_CHECK(hpo::EncodeCheckpointState(*again) == written);
+  HPO_CHECK(hpo::trainer::EncodeCheckpointState(*again) == written);
 }
 
 }  // namespace

@@ -76,11 +76,11 @@ class FuzzedServer {
     }
   }
 
-  StudyServiceImpl& studies() { return *study_service_; }
-  WorkerServiceImpl& workers() { return *worker_service_; }
-  AdminServiceImpl& admin() { return *admin_service_; }
-  StudyApi& study_api() { return *studies_; }
-  AdminApi& admin_api() { return *admin_; }
+  server::StudyServiceImpl& studies() { return *study_service_; }
+  server::WorkerServiceImpl& workers() { return *worker_service_; }
+  server::AdminServiceImpl& admin() { return *admin_service_; }
+  server::StudyApi& study_api() { return *studies_; }
+  server::AdminApi& admin_api() { return *admin_; }
   const std::filesystem::path& folder() const { return folder_; }  // of the database
 
   // The worker of the last RegisterWorker, so that calls of others find one.
@@ -137,23 +137,23 @@ class FuzzedServer {
   }
 
   void Start() {
-    auto store = Store::Open((folder_ / "hpo.db").string());
+    auto store = server::Store::Open((folder_ / "hpo.db").string());
     if (!store.ok()) std::fprintf(stderr, "%s\n", std::string(store.status().message()).c_str());
     HPO_CHECK(store.ok());
-    SchedulerOptions options;
+    server::SchedulerOptions options;
     options.tick_interval = absl::ZeroDuration();
-    auto scheduler = TrialScheduler::Create(*std::move(store), clock_, options);
+    auto scheduler = server::TrialScheduler::Create(*std::move(store), clock_, options);
     if (!scheduler.ok()) {
       std::fprintf(stderr, "%s\n", std::string(scheduler.status().message()).c_str());
     }
     HPO_CHECK(scheduler.ok());
     scheduler_ = *std::move(scheduler);
-    studies_ = std::make_unique<StudyApi>(*scheduler_);
-    workers_ = std::make_unique<WorkerApi>(*scheduler_);
-    admin_ = std::make_unique<AdminApi>(*scheduler_);
-    study_service_ = std::make_unique<StudyServiceImpl>(*studies_);
-    worker_service_ = std::make_unique<WorkerServiceImpl>(*workers_);
-    admin_service_ = std::make_unique<AdminServiceImpl>(*admin_);
+    studies_ = std::make_unique<server::StudyApi>(*scheduler_);
+    workers_ = std::make_unique<server::WorkerApi>(*scheduler_);
+    admin_ = std::make_unique<server::AdminApi>(*scheduler_);
+    study_service_ = std::make_unique<server::StudyServiceImpl>(*studies_);
+    worker_service_ = std::make_unique<server::WorkerServiceImpl>(*workers_);
+    admin_service_ = std::make_unique<server::AdminServiceImpl>(*admin_);
   }
 
   // What was taken can be read.
@@ -177,13 +177,13 @@ class FuzzedServer {
 
   std::filesystem::path folder_;
   SimulatedClock clock_;
-  std::unique_ptr<TrialScheduler> scheduler_;
-  std::unique_ptr<StudyApi> studies_;
-  std::unique_ptr<WorkerApi> workers_;
-  std::unique_ptr<AdminApi> admin_;
-  std::unique_ptr<StudyServiceImpl> study_service_;
-  std::unique_ptr<WorkerServiceImpl> worker_service_;
-  std::unique_ptr<AdminServiceImpl> admin_service_;
+  std::unique_ptr<server::TrialScheduler> scheduler_;
+  std::unique_ptr<server::StudyApi> studies_;
+  std::unique_ptr<server::WorkerApi> workers_;
+  std::unique_ptr<server::AdminApi> admin_;
+  std::unique_ptr<server::StudyServiceImpl> study_service_;
+  std::unique_ptr<server::WorkerServiceImpl> worker_service_;
+  std::unique_ptr<server::AdminServiceImpl> admin_service_;
   int64_t num_inputs_ = 0;
 };
 

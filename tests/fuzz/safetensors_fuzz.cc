@@ -10,14 +10,15 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
-  const auto file = hpo::SafetensorsFile::Parse(bytes, "fuzz");
+  const auto file = hpo::trainer::SafetensorsFile::Parse(bytes, "fuzz");
   if (!file.ok()) {
     HPO_CHECK(file.status().message().substr(0, 5) == "fuzz:");
     return 0;
   }
   size_t total = 0;
   for (const auto& [name, tensor] : file->tensors()) {
-    auto elements = static_cast<int64_t>(tensor.bytes.size()) / hpo::ElementSize(tensor.type);
+    auto elements =
+        static_cast<int64_t>(tensor.bytes.size()) / hpo::trainer::ElementSize(tensor.type);
     for (const int64_t dimension : tensor.shape) {
       HPO_CHECK(dimension >= 0);
       if (dimension == 0) HPO_CHECK(elements == 0);

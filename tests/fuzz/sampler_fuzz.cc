@@ -120,7 +120,7 @@ SearchSpace AnySpace(FuzzedDataProvider& data) {
 // Mostly a configuration of `space`, sometimes one that it never had; no parameter was ever NaN.
 ParamMap AnyParams(const SearchSpace& space, FuzzedDataProvider& data) {
   Rng rng(data.ConsumeIntegral<uint8_t>(), 0);
-  ParamMap params = DrawConfiguration(space, {}, rng).value_or(ParamMap{});
+  ParamMap params = sampler::DrawConfiguration(space, {}, rng).value_or(ParamMap{});
   if (data.ConsumeIntegralInRange(0, 3) == 0) {
     const double number = AnyNumber(data);
     if (!std::isnan(number)) params["p0"] = number;
@@ -137,7 +137,7 @@ std::vector<double> AnyLosses(size_t num_objectives, FuzzedDataProvider& data) {
 }
 
 // What a completed trial of `study` is beyond its constraints.
-void AddExcesses(const StudySpec& study, FuzzedDataProvider& data, HistoryTrial& trial) {
+void AddExcesses(const StudySpec& study, FuzzedDataProvider& data, sampler::HistoryTrial& trial) {
   while (trial.excesses.size() < study.constraints.size()) {
     const double excess = AnyNumber(data);
     // What was not reported.
@@ -146,14 +146,15 @@ void AddExcesses(const StudySpec& study, FuzzedDataProvider& data, HistoryTrial&
   }
 }
 
-HistoryTrial AnyTrial(const StudySpec& study, int64_t number, FuzzedDataProvider& data) {
+sampler::HistoryTrial AnyTrial(const StudySpec& study, int64_t number, FuzzedDataProvider& data) {
   constexpr TrialState kStates[] = {
       TrialState::kQueued, TrialState::kRunning, TrialState::kCompleted, TrialState::kCompleted,
       TrialState::kPruned, TrialState::kFailed,  TrialState::kCancelled};
   constexpr PruneReason kReasons[] = {PruneReason::kPruner, PruneReason::kOutOfMemory,
                                       PruneReason::kPredictedOutOfMemory,
                                       PruneReason::kHostOutOfMemory};
-  HistoryTrial trial{.number = TrialNumber{number}, .params = AnyParams(study.space, data)};
+  sampler::HistoryTrial trial{.number = TrialNumber{number},
+                              .params = AnyParams(study.space, data)};
   trial.state = data.PickValueInArray(kStates);
   if (trial.state == TrialState::kCompleted) {
     trial.losses = AnyLosses(study.objectives.size(), data);
@@ -169,14 +170,14 @@ HistoryTrial AnyTrial(const StudySpec& study, int64_t number, FuzzedDataProvider
 }
 
 // An earlier study of the same space.
-PriorStudy AnyPrior(const SearchSpace& space, FuzzedDataProvider& data) {
-  PriorStudy prior{.name = "earlier", .history = {}};
+sampler::PriorStudy AnyPrior(const SearchSpace& space, FuzzedDataProvider& data) {
+  sampler::PriorStudy prior{.name = "earlier", .history = {}};
   const int64_t count = data.ConsumeIntegralInRange(0, 12);
   for (int64_t i = 0; i < count; ++i) {
     Rng rng(data.ConsumeIntegral<uint8_t>(), 0);
-    const absl::StatusOr<ParamMap> params = DrawConfiguration(space, {}, rng);
+    const absl::StatusOr<ParamMap> params = sampler::DrawConfiguration(space, {}, rng);
     if (!params.ok()) break;
-    HistoryTrial trial{.number = TrialNumber{i}, .params = *params};
+    sampler::HistoryTrial trial{.number = TrialNumber{i}, .params = *params};
     trial.state = TrialState::kCompleted;
     trial.losses = AnyLosses(1, data);
     prior.history.Apply({.sequence = i + 1, .trial = trial});
@@ -185,9 +186,9 @@ PriorStudy AnyPrior(const SearchSpace& space, FuzzedDataProvider& data) {
 }
 
 // Refuses about one configuration in `one_in`, always the same ones.
-BatchFeasibility AnyFeasibility(uint64_t one_in) {
+memory::BatchFeasibility AnyFeasibility(uint64_t one_in) {
   return [one_in](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       uint64_t hash = 14695981039346656037u;
       for (const char c : FormatParams(params))
@@ -199,22 +200,24 @@ BatchFeasibility AnyFeasibility(uint64_t one_in) {
   };
 }
 
-absl::StatusOr<Suggestion> Ask(const StudySpec& study, const std::vector<PriorStudy>& priors,
-                               const std::vector<HistoryTrial>& trials, const AskContext& context) {
-  const std::unique_ptr<Sampler> sampler = MakeSampler(study, priors);
+absl::StatusOr<sampler::Suggestion> Ask(const StudySpec& study,
+                                        const std::vector<sampler::PriorStudy>& priors,
+                                        const std::vector<sampler::HistoryTrial>& trials,
+                                        const sampler::AskContext& context) {
+  const std::unique_ptr<sampler::Sampler> sampler = sampler::MakeSampler(study, priors);
   int64_t sequence = 0;
-  for (const HistoryTrial& trial : trials) sampler->Observe({++sequence, trial});
-  absl::StatusOr<Suggestion> first = sampler->Suggest(context);
-  const absl::StatusOr<Suggestion> again = sampler->Suggest(context);
+  for (const sampler::HistoryTrial& trial : trials) sampler->Observe({++sequence, trial});
+  absl::StatusOr<sampler::Suggestion> first = sampler->Suggest(context);
+  const absl::StatusOr<sampler::Suggestion> again = sampler->Suggest(context);
   HPO_CHECK(first.status() == again.status());
   HPO_CHECK(!first.ok() || (first->params == again->params && first->score == again->score));
   return first;
 }
 
-void Check(const StudySpec& study, const AskContext& context,
-           const absl::StatusOr<Suggestion>& suggestion) {
+void Check(const StudySpec& study, const sampler::AskContext& context,
+           const absl::StatusOr<sampler::Suggestion>& suggestion) {
   if (absl::IsOutOfRange(suggestion.status())) {
-    HPO_CHECK(study.sampler.type == "grid" || context.repetition == Repetition::kNever);
+    HPO_CHECK(study.sampler.type == "grid" || context.repetition == sampler::Repetition::kNever);
     return;
   }
   if (!suggestion.ok()) {
@@ -248,34 +251,35 @@ StudySpec AnyStudy(FuzzedDataProvider& data) {
 }
 
 // Leaves out what the study may not have: an earlier one, or this sampler.
-void CheckSampler(StudySpec study, std::vector<PriorStudy> priors,
-                  const std::vector<HistoryTrial>& trials, const AskContext& context) {
-  for (const PriorStudy& prior : priors) study.warm_start.push_back(prior.name);
+void CheckSampler(StudySpec study, std::vector<sampler::PriorStudy> priors,
+                  const std::vector<sampler::HistoryTrial>& trials,
+                  const sampler::AskContext& context) {
+  for (const sampler::PriorStudy& prior : priors) study.warm_start.push_back(prior.name);
   if (!ValidateStudy(study).ok()) {
     study.warm_start.clear();
     priors.clear();
   }
   if (!ValidateStudy(study).ok()) return;
-  const absl::StatusOr<Suggestion> suggestion = Ask(study, priors, trials, context);
+  const absl::StatusOr<sampler::Suggestion> suggestion = Ask(study, priors, trials, context);
   Check(study, context, suggestion);
-  const absl::StatusOr<Suggestion> rebuilt = Ask(study, priors, trials, context);
+  const absl::StatusOr<sampler::Suggestion> rebuilt = Ask(study, priors, trials, context);
   HPO_CHECK(suggestion.status() == rebuilt.status());
   HPO_CHECK(!suggestion.ok() || suggestion->params == rebuilt->params);
 }
 
 void CheckSamplers(FuzzedDataProvider& data) {
   StudySpec study = AnyStudy(data);
-  AskContext context{.space = study.space, .capacity = GiB(2)};
+  sampler::AskContext context{.space = study.space, .capacity = GiB(2)};
   if (data.ConsumeBool()) context.feasibility = AnyFeasibility(data.ConsumeIntegralInRange(1, 9));
-  std::vector<PriorStudy> priors;
+  std::vector<sampler::PriorStudy> priors;
   if (data.ConsumeBool()) priors.push_back(AnyPrior(study.space, data));
-  std::vector<HistoryTrial> trials;
+  std::vector<sampler::HistoryTrial> trials;
   const size_t count = data.ConsumeIntegralInRange<size_t>(0, kMostTrials);
   while (trials.size() < count) {
     trials.push_back(AnyTrial(study, static_cast<int64_t>(trials.size()), data));
   }
   context.number = TrialNumber{static_cast<int64_t>(trials.size())};
-  if (data.ConsumeBool()) context.repetition = Repetition::kWhereAllTried;
+  if (data.ConsumeBool()) context.repetition = sampler::Repetition::kWhereAllTried;
   for (const char* type : kSamplers) {
     study.sampler.type = type;
     CheckSampler(study, priors, trials, context);

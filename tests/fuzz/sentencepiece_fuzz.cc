@@ -18,17 +18,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   absl::string_view model_bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
   const absl::string_view text = model_bytes.substr(model_bytes.size() - text_size);
   model_bytes.remove_suffix(text_size);
-  const auto model = hpo::ParseSentencePieceModel(model_bytes, "spm.model");
+  const auto model = hpo::text::ParseSentencePieceModel(model_bytes, "spm.model");
   if (!model.ok()) return 0;
-  auto normalizer = hpo::NormalizerOf(*model, "spm.model");
+  auto normalizer = hpo::text::NormalizerOf(*model, "spm.model");
   if (!normalizer.ok()) return 0;
-  hpo::TokenizerParts parts;
+  hpo::text::TokenizerParts parts;
   parts.normalizer.emplace_back(*std::move(normalizer));
-  parts.model = hpo::SubwordsOf(*model, [](int32_t piece) { return piece; });
-  parts.single = {hpo::TextPiece()};
-  parts.pair = {hpo::TextPiece(), hpo::PairPiece(1)};
+  parts.model = hpo::text::SubwordsOf(*model, [](int32_t piece) { return piece; });
+  parts.single = {hpo::text::TextPiece()};
+  parts.pair = {hpo::text::TextPiece(), hpo::text::PairPiece(1)};
   parts.vocab_size = static_cast<int64_t>(model->pieces.size());
-  const hpo::PipelineTokenizer tokenizer(std::move(parts));
+  const hpo::text::PipelineTokenizer tokenizer(std::move(parts));
   hpo::CheckEncodings(tokenizer, text, text.substr(text.size() / 2));
   return 0;
 }

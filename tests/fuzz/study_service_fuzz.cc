@@ -41,7 +41,7 @@ void Import(hpo::FuzzBytes& bytes) {
   hpo::TrialImport import{.study = request.study(),
                           .count_against_budget = request.count_against_budget()};
   for (const hpo::v1::ImportedTrial& trial : request.trials()) {
-    auto converted = hpo::FromProto(trial);
+    auto converted = hpo::server::FromProto(trial);
     if (!converted.ok()) return;
     import.trials.push_back(*std::move(converted));
   }
@@ -58,8 +58,8 @@ void Watch(hpo::FuzzBytes& bytes) {
   const int64_t after = request.after_sequence();
   if (!study.ok() || after == 0 || after >= study->sequence) return;
   bool told = false;
-  const auto emit = [&told](const std::optional<hpo::TrialEvent>& event) {
-    if (event) hpo::ToProto(*event);
+  const auto emit = [&told](const std::optional<hpo::server::TrialEvent>& event) {
+    if (event) hpo::server::ToProto(*event);
     told = true;
     return true;
   };
@@ -81,37 +81,37 @@ void Acquire(hpo::FuzzBytes& bytes, const std::string& session) {
 void CallOne(hpo::FuzzBytes& bytes, const std::string& session) {
   switch (bytes.Below(16)) {
     case 0:
-      return Send(bytes, &hpo::StudyServiceImpl::CreateStudy);
+      return Send(bytes, &hpo::server::StudyServiceImpl::CreateStudy);
     case 1:
-      return Send(bytes, &hpo::StudyServiceImpl::GetStudy);
+      return Send(bytes, &hpo::server::StudyServiceImpl::GetStudy);
     case 2:
-      return Send(bytes, &hpo::StudyServiceImpl::ListStudies);
+      return Send(bytes, &hpo::server::StudyServiceImpl::ListStudies);
     case 3:
-      return Send(bytes, &hpo::StudyServiceImpl::UpdateStudy);
+      return Send(bytes, &hpo::server::StudyServiceImpl::UpdateStudy);
     case 4:
-      return Send(bytes, &hpo::StudyServiceImpl::PreemptTrial);
+      return Send(bytes, &hpo::server::StudyServiceImpl::PreemptTrial);
     case 5:
-      return Send(bytes, &hpo::StudyServiceImpl::ListTrials);
+      return Send(bytes, &hpo::server::StudyServiceImpl::ListTrials);
     case 6:
-      return Send(bytes, &hpo::StudyServiceImpl::GetTrial);
+      return Send(bytes, &hpo::server::StudyServiceImpl::GetTrial);
     case 7:
-      return Send(bytes, &hpo::StudyServiceImpl::ListBestTrials);
+      return Send(bytes, &hpo::server::StudyServiceImpl::ListBestTrials);
     case 8:
-      return Send(bytes, &hpo::StudyServiceImpl::EstimateMemory);
+      return Send(bytes, &hpo::server::StudyServiceImpl::EstimateMemory);
     case 9:
       return Import(bytes);
     case 10:
-      return Send(bytes, &hpo::StudyServiceImpl::StopTrial);
+      return Send(bytes, &hpo::server::StudyServiceImpl::StopTrial);
     case 11:
-      return Send(bytes, &hpo::StudyServiceImpl::CancelTrial);
+      return Send(bytes, &hpo::server::StudyServiceImpl::CancelTrial);
     case 12:
-      return Send(bytes, &hpo::StudyServiceImpl::OrderStudy);
+      return Send(bytes, &hpo::server::StudyServiceImpl::OrderStudy);
     case 13:
       return Watch(bytes);
     case 14:
       return Acquire(bytes, session);
     default:
-      return Send(bytes, &hpo::StudyServiceImpl::EnqueueTrial);
+      return Send(bytes, &hpo::server::StudyServiceImpl::EnqueueTrial);
   }
 }
 

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view input(reinterpret_cast<const char*>(data), size);
   std::vector<absl::string_view> fields = absl::StrSplit(input, absl::MaxSplits('\0', 2));
   fields.resize(3);
-  const auto tokenizer = hpo::ParseTokenizerJson(fields[0], "tokenizer.json", {}, 0);
+  const auto tokenizer = hpo::text::ParseTokenizerJson(fields[0], "tokenizer.json", {}, 0);
   if (tokenizer.ok()) hpo::CheckEncodings(**tokenizer, fields[1], fields[2]);
   return 0;
 }

@@ -11,7 +11,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view line(reinterpret_cast<const char*>(data), size);
-  const auto message = hpo::ReadTrainerLine(line);
+  const auto message = hpo::agent::ReadTrainerLine(line);
   if (!message.ok()) return 0;
   if (const auto* measured = std::get_if<hpo::MeasurementMessage>(&*message)) {
     HPO_CHECK(hpo::CheckRequest(hpo::ToProto(measured->measurement)).ok());

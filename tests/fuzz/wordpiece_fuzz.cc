@@ -24,11 +24,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string content = absl::StrCat(kSpecialTokens, parts[0]);
   const int64_t rows = 4 + std::count(parts[0].begin(), parts[0].end(), '\n') +
                        (parts[0].empty() || parts[0].back() == '\n' ? 0 : 1);
-  const auto vocabulary = hpo::ParseVocabulary(content, "vocab.txt", rows);
-  const auto config = hpo::ParseTokenizerConfig(parts[1], "tokenizer_config.json");
+  const auto vocabulary = hpo::text::ParseVocabulary(content, "vocab.txt", rows);
+  const auto config = hpo::text::ParseTokenizerConfig(parts[1], "tokenizer_config.json");
   if (!vocabulary.ok()) return 0;
-  const hpo::BertNormalization normalization =
-      config.ok() ? hpo::BertNormalizationOf(*config) : hpo::BertNormalization{};
-  hpo::CheckEncodings(*hpo::MakeBertTokenizer(*vocabulary, normalization), parts[2], parts[3]);
+  const hpo::text::BertNormalization normalization =
+      config.ok() ? hpo::text::BertNormalizationOf(*config) : hpo::text::BertNormalization{};
+  hpo::CheckEncodings(*hpo::text::MakeBertTokenizer(*vocabulary, normalization), parts[2],
+                      parts[3]);
   return 0;
 }

@@ -37,8 +37,8 @@ struct Conversation {
 };
 
 template <typename Request, typename Response>
-using Method = grpc::Status (hpo::WorkerServiceImpl::*)(grpc::ServerContext*, const Request*,
-                                                        Response*);
+using Method = grpc::Status (hpo::server::WorkerServiceImpl::*)(grpc::ServerContext*,
+                                                                const Request*, Response*);
 
 template <typename Request, typename Response>
 Response Send(Method<Request, Response> method, const Request& request) {
@@ -53,7 +53,7 @@ void Acquire(Conversation& talk) {
   talk.Fill(request);
   if (talk.bytes.Below(4) != 0) request.set_session(talk.session);
   request.clear_wait();
-  const auto response = Send(&hpo::WorkerServiceImpl::AcquireTrial, request);
+  const auto response = Send(&hpo::server::WorkerServiceImpl::AcquireTrial, request);
   if (response.has_assignment()) talk.assignment = response.assignment();
 }
 
@@ -62,7 +62,7 @@ void CallOne(Conversation& talk) {
     case 0: {
       hpo::v1::RegisterWorkerRequest request;
       talk.Fill(request);
-      Send(&hpo::WorkerServiceImpl::RegisterWorker, request);
+      Send(&hpo::server::WorkerServiceImpl::RegisterWorker, request);
       return;
     }
     case 1:
@@ -71,28 +71,28 @@ void CallOne(Conversation& talk) {
       hpo::v1::HeartbeatRequest request;
       talk.Fill(request);
       talk.SetLease(*request.add_leases());
-      Send(&hpo::WorkerServiceImpl::Heartbeat, request);
+      Send(&hpo::server::WorkerServiceImpl::Heartbeat, request);
       return;
     }
     case 3: {
       hpo::v1::ReportMeasurementsRequest request;
       talk.Fill(request);
       talk.SetLease(request);
-      Send(&hpo::WorkerServiceImpl::ReportMeasurements, request);
+      Send(&hpo::server::WorkerServiceImpl::ReportMeasurements, request);
       return;
     }
     case 4: {
       hpo::v1::ReleaseTrialRequest request;
       talk.Fill(request);
       talk.SetLease(request);
-      Send(&hpo::WorkerServiceImpl::ReleaseTrial, request);
+      Send(&hpo::server::WorkerServiceImpl::ReleaseTrial, request);
       return;
     }
     default: {
       hpo::v1::FinishTrialRequest request;
       talk.Fill(request);
       talk.SetLease(request);
-      Send(&hpo::WorkerServiceImpl::FinishTrial, request);
+      Send(&hpo::server::WorkerServiceImpl::FinishTrial, request);
       return;
     }
   }

@@ -11,7 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using Json = nlohmann::json;
@@ -110,4 +110,4 @@ TEST(KnownModelPeaks, AreTorchsOwn) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

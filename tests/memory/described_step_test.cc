@@ -8,7 +8,7 @@
 #include "memory/offline/step_description.h"
 #include "memory/trace/lora.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // The third program of bench/published/memory_published.csv.
@@ -493,4 +493,4 @@ TEST(DescribedStep, DebertaNeedsFarMoreThanBertOfItsSize) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

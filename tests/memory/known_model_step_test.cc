@@ -9,7 +9,7 @@
 #include "memory/offline/step_advice.h"
 #include "memory/offline/step_check.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using ::testing::HasSubstr;
@@ -191,4 +191,4 @@ TEST(NamedWords, AreThoseOfTheDescription) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -2,7 +2,7 @@
 #include "memory/need/memory_replay.h"
 #include "tests/memory/random_input.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Seeds 1 to 20,000 are all inside too, at the date of the ratios.
@@ -18,4 +18,4 @@ TEST(NeedRange, HoldsTheReplaysOfRandomTrials) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -13,7 +13,7 @@
 #include "memory/offline/described_step_trace.h"
 #include "tests/test_paths.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using Row = std::map<std::string, int64_t>;
@@ -104,4 +104,4 @@ TEST(PublishedMeasurements, AreMetWithTheBaseOfOtherRows) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

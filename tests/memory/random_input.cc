@@ -7,7 +7,7 @@
 
 #include "memory/need/memory_replay.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 class Draws {
@@ -131,4 +131,4 @@ RandomTrial DrawTrial(uint64_t seed) {
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

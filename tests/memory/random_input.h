@@ -5,7 +5,7 @@
 
 #include "memory/need/memory_estimate.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 struct RandomTrial {
   EstimateInput input;  // valid, and CanBeReplayed
@@ -15,4 +15,4 @@ struct RandomTrial {
 // The same seed gives the same trial.
 RandomTrial DrawTrial(uint64_t seed);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -11,7 +11,7 @@
 #include "common/base/random.h"
 #include "memory/learned/learned_need.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 inline Parameter Choices(const std::string& name, std::vector<ParamValue> choices) {
   return {.name = name,
@@ -177,4 +177,4 @@ inline StudyFigures SimulateStudy(const SimulatedLaw& law, uint64_t seed) {
   return figures;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -3,7 +3,7 @@
 
 #include "memory/need/memory_estimate.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 inline EstimateInput TinyInput() {
   EstimateInput input;
@@ -43,4 +43,4 @@ inline MemoryPlan PlanOf(int64_t effective_batch, int64_t micro_batch) {
   return plan;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -8,7 +8,7 @@
 
 #include "memory/need/memory_replay.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using Random = std::mt19937_64;
@@ -112,4 +112,4 @@ TrialPasses ShuffledPasses(const VaryingTrial& varying, uint64_t seed) {
   return passes;
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -7,7 +7,7 @@
 #include "memory/trace/trial_passes.h"
 #include "tests/memory/random_input.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // Where tensors of a batch count, not weights alone; with a histogram of rows for `num_steps` steps
 // or one more, and of rows for an evaluation. The same seed gives the same trial.
@@ -21,4 +21,4 @@ VaryingTrial DrawVaryingTrial(uint64_t seed, int64_t num_steps);
 // Probe, one epoch and the evaluation, with rows shuffled by `seed`.
 TrialPasses ShuffledPasses(const VaryingTrial& trial, uint64_t seed);
 
-}  // namespace hpo
+}  // namespace hpo::memory

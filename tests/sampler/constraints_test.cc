@@ -8,7 +8,7 @@
 #include "sampler/priors/trial_split.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using ::testing::HasSubstr;
@@ -215,4 +215,4 @@ TEST(ConstrainedHistory, HoldsWhatACompletedTrialExceeds) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

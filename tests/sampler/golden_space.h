@@ -7,7 +7,7 @@
 #include "common/space/search_space.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // The golden file's description of a parameter.
 inline Domain DomainOf(const nlohmann::json& json) {
@@ -32,4 +32,4 @@ inline double LogUnit(const Domain& domain) {
   return std::log(real->log ? std::log(real->high / real->low) : real->high - real->low);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -9,7 +9,7 @@
 #include "tests/sampler/simulated_study.h"
 #include "tests/test_paths.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr int kGoldenTrials = 40;
@@ -90,4 +90,4 @@ TEST(GoldenSuggestions, AreTheSameOnEveryMachine) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 #include "sampler/space/numeric_scale.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr uint64_t kSeeds = 50;
@@ -125,4 +125,4 @@ TEST(LearnedMemory, IsOfTheAskingCapacity) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include "sampler/factory/make_pruner.h"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 double ValueOf(const nlohmann::json& json) {
@@ -95,4 +95,4 @@ TEST(PrunerConformance, DecidesAsOptunaDoes) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -14,7 +14,7 @@
 #include "sampler/space/numeric_scale.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // With steps where values could not be counted.
@@ -148,7 +148,7 @@ TEST_P(SamplerConformance, ProposesNearWhatRanWhereNothingElseFits) {
   std::set<int64_t> widths;
   for (int i = 0; i < 12; ++i) widths.insert(*FindInt(study.RunOne().params, "width"));
   study.set_feasibility([&widths](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       const bool ran = widths.contains(*FindInt(params, "width"));
       fits.push_back({.fits = ran, .needed = ran ? GiB(1) : GiB(99)});
@@ -524,7 +524,7 @@ TEST_P(SamplerConformance, DefaultsThatDoNotFitAreDrawn) {
   space.parameters[3].default_value = int64_t{6};
   SimulatedStudy study(Study(space), ConformanceLoss);
   study.set_feasibility([](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       fits.push_back({.fits = *FindInt(params, "layers") < 4, .needed = GiB(1)});
     }
@@ -555,7 +555,7 @@ TEST_P(SamplerConformance, WhereNothingFitsTheLeastNeedIsNamed) {
   const auto sampler = MakeSampler(study);
   AskContext context{TrialNumber{0}, study.space, GiB(2), nullptr};
   context.feasibility = [](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       fits.push_back({.fits = false, .needed = GiB(2 + *FindInt(params, "layers"))});
     }
@@ -581,7 +581,7 @@ TEST_P(SamplerConformance, FindsTheNeedleInTheHaystack) {
   }
   SimulatedStudy study(Study(space), [](const ParamMap&) -> std::optional<double> { return 1.0; });
   study.set_feasibility([](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       int64_t product = 1;
       for (const auto& [name, value] : params) product *= std::get<int64_t>(value);
@@ -619,8 +619,8 @@ SearchSpace SmallSpace() {
   return space;
 }
 
-std::vector<Fit> FitsBelowThree(std::span<const ParamMap> candidates) {
-  std::vector<Fit> fits;
+std::vector<memory::Fit> FitsBelowThree(std::span<const ParamMap> candidates) {
+  std::vector<memory::Fit> fits;
   for (const ParamMap& params : candidates) {
     fits.push_back({.fits = *FindInt(params, "a") < 3, .needed = GiB(*FindInt(params, "a") + 1)});
   }
@@ -683,4 +683,4 @@ INSTANTIATE_TEST_SUITE_P(Samplers, SamplerConformance, kAllSamplers, NameOf);
 INSTANTIATE_TEST_SUITE_P(Samplers, BadHistory, kAllSamplers, NameOf);
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -11,7 +11,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using Points = std::vector<std::vector<double>>;
@@ -149,4 +149,4 @@ TEST(ChooseByHypervolume, ManyPointsOfManyLossesAreStillSpread) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

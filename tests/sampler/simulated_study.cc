@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "sampler/factory/make_sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 void EndTrial(const SimulatedResult& result, Bytes capacity, HistoryTrial& trial) {
   if (result.loss.has_value()) {
@@ -89,4 +89,4 @@ double MedianOf(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

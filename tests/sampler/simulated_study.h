@@ -8,7 +8,7 @@
 
 #include "sampler/api/sampler.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // What a simulated trial comes to.
 struct SimulatedResult {
@@ -51,13 +51,15 @@ class SimulatedStudy {
   // Of the feasible trials.
   double best_loss() const;
   int64_t num_ooms() const;
-  void set_feasibility(BatchFeasibility feasibility) { feasibility_ = std::move(feasibility); }
+  void set_feasibility(memory::BatchFeasibility feasibility) {
+    feasibility_ = std::move(feasibility);
+  }
 
  private:
   StudySpec study_;
   SimulatedObjective objective_;
   Bytes capacity_;
-  BatchFeasibility feasibility_;
+  memory::BatchFeasibility feasibility_;
   std::unique_ptr<Sampler> sampler_;
   std::vector<HistoryTrial> trials_;
 };
@@ -65,4 +67,4 @@ class SimulatedStudy {
 // Middle of the sorted values; the upper one of two.
 double MedianOf(std::vector<double> values);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

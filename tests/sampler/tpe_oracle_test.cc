@@ -12,7 +12,7 @@
 #include "tests/sampler/golden_space.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // JSON has no telling 2 from 2.0.
@@ -115,4 +115,4 @@ TEST(TpeOracle, SplitDensitiesAndAcquisitionAreOptunas) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

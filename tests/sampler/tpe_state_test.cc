@@ -8,7 +8,7 @@
 #include "sampler/tpe/tpe_sampler.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 CategoricalDomain Names(const std::vector<std::string>& names) {
@@ -282,4 +282,4 @@ TEST(TpeState, ForgetsParametersThatWereReplaced) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

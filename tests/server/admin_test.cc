@@ -16,7 +16,7 @@
 #include "tests/server/coordinator_fixture.h"
 #include "tests/server/storage/faulty_vfs.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::Contains;
@@ -28,9 +28,9 @@ const FileFault kFullDisk = {.code = SQLITE_FULL, .first = 1, .count = kUntilHea
 
 class AdminTest : public CoordinatorFixture {
  protected:
-  ProgramResult Run(std::vector<std::string> words) const {
+  cli::ProgramResult Run(std::vector<std::string> words) const {
     words.insert(words.end(), {"--server", coordinator_->address()});
-    return RunProgram(std::move(words));
+    return cli::RunProgram(std::move(words));
   }
 
   // Until the ticking thread has found out that the disk works.
@@ -71,11 +71,11 @@ TEST_F(AdminTest, AFullDiskIsToldRefusesAndPasses) {
     EXPECT_EQ(workers_->FinishTrial(&call, Finishing(held, outcome), &response).error_code(),
               grpc::StatusCode::UNAVAILABLE);
   }
-  const ProgramResult told = Run({"status"});
+  const cli::ProgramResult told = Run({"status"});
   EXPECT_EQ(told.status, 0) << told.err;
   EXPECT_THAT(told.out, HasSubstr("trouble     nothing was stored"));
   EXPECT_THAT(told.out, HasSubstr("1 running"));
-  EXPECT_THAT(ParsedOutput(Run({"status", "--output", "json"}))["trouble"].get<std::string>(),
+  EXPECT_THAT(cli::ParsedOutput(Run({"status", "--output", "json"}))["trouble"].get<std::string>(),
               HasSubstr("full"));
 
   faults_.Heal();
@@ -166,7 +166,7 @@ TEST_F(AdminTest, ABackupOfARunningServerIsRestored) {
   const std::string session = Register();
   Complete(Acquire(session, "").assignment(), 0.5);
   const std::string backup = folder_ / "backup.db";
-  const ProgramResult made = Run({"admin", "backup", backup});
+  const cli::ProgramResult made = Run({"admin", "backup", backup});
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("wrote " + backup));
   EXPECT_EQ(std::filesystem::status(backup).permissions(),
@@ -187,7 +187,7 @@ TEST_F(AdminTest, ABackupWithoutRoomSaysSoAndHarmsNothing) {
   ASSERT_TRUE(Create(kPlainStudy).ok());
   const std::string backup = folder_ / "backup.db";
   faults_.Fail({.code = SQLITE_FULL, .count = kUntilHealed, .file = ".copy"});
-  const ProgramResult refused = Run({"admin", "backup", backup});
+  const cli::ProgramResult refused = Run({"admin", "backup", backup});
   EXPECT_NE(refused.status, 0);
   EXPECT_THAT(refused.err, HasSubstr("full"));
   EXPECT_FALSE(std::filesystem::exists(backup));
@@ -198,4 +198,4 @@ TEST_F(AdminTest, ABackupWithoutRoomSaysSoAndHarmsNothing) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

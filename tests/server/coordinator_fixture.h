@@ -15,7 +15,7 @@
 #include "hpo/v1/worker.grpc.pb.h"
 #include "server/coordinator.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // One parameter, no model: any worker can run it, and nothing is known of its memory.
 inline constexpr char kPlainStudy[] = R"(
@@ -153,4 +153,4 @@ class CoordinatorFixture : public ::testing::Test {
   std::unique_ptr<v1::WorkerService::Stub> workers_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

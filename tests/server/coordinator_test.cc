@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "tests/server/coordinator_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using testing::HasSubstr;
@@ -340,4 +340,4 @@ TEST_F(CoordinatorTest, AnImpossibleFolderIsNamed) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

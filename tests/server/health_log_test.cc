@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::AllOf;
@@ -28,4 +28,4 @@ TEST(HealthLog, SaysWhenItBeginsOnceAMinuteAndWhenItIsOver) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_mlflow.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::SizeIs;
@@ -110,4 +110,4 @@ TEST_F(MlflowLoggerTest, AnEndWithoutGraceDoesNotWaitForMlflow) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

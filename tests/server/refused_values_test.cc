@@ -12,7 +12,7 @@
 #include "tests/fakes/random_message.h"
 #include "tests/server/coordinator_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using testing::HasSubstr;
@@ -243,4 +243,4 @@ TEST_F(RefusedValuesTest, AClientHasSoManyWatches) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using testing::ElementsAre;
@@ -141,4 +141,4 @@ TEST_F(ServerOptionsTest, HelpShowsExamplesAndVersionItself) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

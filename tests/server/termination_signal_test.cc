@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // Signals are the whole process' matter: each case runs in a process of its own.
@@ -36,4 +36,4 @@ TEST(TerminationSignalDeathTest, TheNextOneEndsTheProcessAtOnce) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -32,7 +32,7 @@
 #include "worker/agent/session/study_command.h"
 #include "worker/agent/worker_options.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -375,6 +375,6 @@ int Main(int argc, const char* const* argv) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent
 
-int main(int argc, char** argv) { return hpo::Main(argc, argv); }
+int main(int argc, char** argv) { return hpo::agent::Main(argc, argv); }

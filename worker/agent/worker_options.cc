@@ -17,7 +17,7 @@
 #include "worker/command/metric_reader.h"
 #include "worker/command/program_files.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 constexpr char kDescription[] =
@@ -213,7 +213,7 @@ absl::Status ConvertTrainer(WorkerOptions& options) {
                      ": expected --trainer \"COMMAND\" too, whose metrics it finds"));
   }
   for (const std::string& text : options.metric_patterns) {
-    HPO_RETURN_IF_ERROR(ParseMetricPattern(text).status());
+    HPO_RETURN_IF_ERROR(command::ParseMetricPattern(text).status());
   }
   return absl::OkStatus();
 }
@@ -251,13 +251,14 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
     options.gpu = "0";
   }
   if (!options.allocator.empty()) {
-    const absl::StatusOr<AllocatorOptions> allocator = ParseAllocatorSettings(options.allocator);
+    const absl::StatusOr<memory::AllocatorOptions> allocator =
+        memory::ParseAllocatorSettings(options.allocator);
     if (!allocator.ok()) return Annotate(allocator.status(), "--allocator");
     if (options.cpu) {
       return absl::InvalidArgumentError(
           "--allocator: expected a card, got --device cpu, whose memory has no such allocator");
     }
-    options.allocator = FormatAllocatorSettings(*allocator);
+    options.allocator = memory::FormatAllocatorSettings(*allocator);
   }
   if (!raw.memory_limit.empty()) {
     const absl::StatusOr<Bytes> limit = ParseBytes(raw.memory_limit);
@@ -280,7 +281,7 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
 
 bool WorkerOptions::IsPlainProgram() const {
   return !metric_patterns.empty() || !metrics_file.empty() ||
-         CommandTemplate(trainer).HasPlaces() || ReadsParamVariables(trainer);
+         command::CommandTemplate(trainer).HasPlaces() || command::ReadsParamVariables(trainer);
 }
 
 const char* WorkerVersion() { return HPO_VERSION; }
@@ -313,4 +314,4 @@ std::variant<WorkerOptions, int> ReadWorkerOptions(int argc, const char* const* 
   return kConfigurationError;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

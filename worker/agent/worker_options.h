@@ -12,7 +12,7 @@
 #include "common/base/bytes.h"
 #include "worker/agent/attempt/checkpoint_folders.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 struct WorkerOptions {
   std::string gpu;  // index, UUID or "all"; empty: not asked for
@@ -57,4 +57,4 @@ std::variant<WorkerOptions, int> ReadWorkerOptions(int argc, const char* const* 
 // "0.1.0"
 const char* WorkerVersion();
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hpo {
+namespace hpo::command {
 
 CardWatch::CardWatch(GpuProbe& probe, const GpuState& before, bool same_numbers)
     : probe_(probe), index_(before.index), used_before_(before.used), same_numbers_(same_numbers) {
@@ -40,4 +40,4 @@ bool HasTheDriversProcessNumbers() {
   return std::filesystem::read_symlink("/proc/self/ns/pid", error) == "pid:[4026531836]";
 }
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -11,7 +11,7 @@
 #include "common/base/bytes.h"
 #include "common/device/gpu_probe.h"
 
-namespace hpo {
+namespace hpo::command {
 
 // One thread.
 class CardWatch {
@@ -36,4 +36,4 @@ class CardWatch {
 // Whether this process is outside of containers: in the first namespace of process numbers.
 bool HasTheDriversProcessNumbers();
 
-}  // namespace hpo
+}  // namespace hpo::command

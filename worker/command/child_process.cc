@@ -19,7 +19,7 @@
 #include "common/device/process_tree.h"
 #include "common/files/spawn.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 // A line without an end, such as a progress bar's, must not fill the memory.
@@ -135,4 +135,4 @@ int ChildProcess::End() {
   return status_;
 }
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "common/base/bytes.h"
 
-namespace hpo {
+namespace hpo::command {
 
 class ChildProcess {
  public:
@@ -68,4 +68,4 @@ class ChildProcess {
   Bytes largest_resident_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::command

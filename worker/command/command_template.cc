@@ -15,7 +15,7 @@
 #include "common/space/placeholders.h"
 #include "worker/command/param_text.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 // Stands for a placeholder within a word, so that the rest is no word of its own.
@@ -196,4 +196,4 @@ std::map<std::string, std::string> JobValues(const TrainerJob& job, const Memory
   };
 }
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -11,7 +11,7 @@
 #include "common/protocol/trainer_protocol.h"
 #include "worker/command/shell_quotes.h"
 
-namespace hpo {
+namespace hpo::command {
 
 // What is a placeholder: common/space/placeholders.h.
 class CommandTemplate {
@@ -69,4 +69,4 @@ std::string ShellCommand(const std::vector<std::string>& words);
 // folder, which the caller writes (ConfigText).
 std::map<std::string, std::string> JobValues(const TrainerJob& job, const MemoryPlan& plan);
 
-}  // namespace hpo
+}  // namespace hpo::command

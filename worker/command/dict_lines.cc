@@ -11,7 +11,7 @@
 #include "worker/command/printed_number.h"
 #include "worker/command/printed_value.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 // So many braces or commas of a line are tried in vain, as each may be read to the line's end.
@@ -327,4 +327,4 @@ std::vector<ReadLines> DictLines::Finish() {
   return decided;
 }
 
-}  // namespace hpo
+}  // namespace hpo::command

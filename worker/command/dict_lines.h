@@ -10,7 +10,7 @@
 #include "common/study/trial.h"
 #include "worker/command/printed_dict.h"
 
-namespace hpo {
+namespace hpo::command {
 
 // The objective is named and has no number that can be read.
 struct UnreadObjective {
@@ -73,4 +73,4 @@ class DictLines {
   std::optional<UnreadObjective> named_;  // the first line that names the objective
 };
 
-}  // namespace hpo
+}  // namespace hpo::command

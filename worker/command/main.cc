@@ -17,7 +17,7 @@
 #include "worker/channel/message_channel.h"
 #include "worker/command/run_command.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 // What the program died of is for the worker to judge: it knows what the kernel has killed.
@@ -114,6 +114,6 @@ int Main(int argc, const char* const* argv) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::command
 
-int main(int argc, char** argv) { return hpo::Main(argc, argv); }
+int main(int argc, char** argv) { return hpo::command::Main(argc, argv); }

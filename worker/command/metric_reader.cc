@@ -18,7 +18,7 @@
 #include "worker/command/printed_dict.h"
 #include "worker/command/printed_number.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 constexpr size_t kMaxTailBytes = 4096;
@@ -224,10 +224,10 @@ absl::StatusOr<bool> MetricReader::Match(const re2::RE2& pattern, absl::string_v
 
 Measurement MetricReader::Measured(Metrics metrics) {
   Measurement measurement{.step = last_ ? last_->step + 1 : 1};
-  const std::optional<double> step = hpo::Take(metrics, "step");
+  const std::optional<double> step = hpo::command::Take(metrics, "step");
   const bool whole = step && *step >= 0 && *step < 9e15 && std::floor(*step) == *step;
   if (whole) measurement.step = static_cast<int64_t>(*step);
-  const std::optional<double> epoch = hpo::Take(metrics, "epoch");
+  const std::optional<double> epoch = hpo::command::Take(metrics, "epoch");
   if (epoch && std::isfinite(*epoch)) measurement.epoch = *epoch;
   measurement.metrics = std::move(metrics);
   last_ = measurement;
@@ -276,4 +276,4 @@ void MetricReader::LookForOom(absl::string_view line) {
 
 std::string MetricReader::Tail() const { return absl::StrJoin(tail_, "\n"); }
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -14,7 +14,7 @@
 #include "re2/re2.h"
 #include "worker/command/dict_lines.h"
 
-namespace hpo {
+namespace hpo::command {
 
 // A regular expression whose groups hold numbers: a group "(?P<accuracy>\S+)" is the metric of its
 // name, the first group without a name the objective's.
@@ -97,4 +97,4 @@ class MetricReader {
   bool last_is_overwritten_ = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/json_reader.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 std::string VariableName(const std::string& name) {
@@ -141,4 +141,4 @@ std::string ConfigText(const ParamMap& params) {
   return LevelText(root, "") + "\n";
 }
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -7,7 +7,7 @@
 
 #include "common/space/params.h"
 
-namespace hpo {
+namespace hpo::command {
 
 // The value itself, not what is shown to people: a real number with all its digits; true, false and
 // null as words.
@@ -35,4 +35,4 @@ constexpr size_t kMostVariableBytes = size_t{100} << 10;
 // stays.
 std::string ConfigText(const ParamMap& params);
 
-}  // namespace hpo
+}  // namespace hpo::command

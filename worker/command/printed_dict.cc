@@ -12,7 +12,7 @@
 #include "worker/command/printed_number.h"
 #include "worker/command/printed_value.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 constexpr size_t kMostBrackets = 16 << 20;
@@ -286,4 +286,4 @@ PrintedDict ReadPrintedDict(absl::string_view text, const std::string& objective
   return dict;
 }
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -17,7 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::command {
 
 struct PrintedDict {
   enum class End {
@@ -105,4 +105,4 @@ class PrintedDictReader {
   std::optional<std::string> no_number_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 constexpr absl::string_view kUnicodeMinus = "\xe2\x88\x92";
@@ -192,4 +192,4 @@ std::optional<double> ParsePlainNumber(absl::string_view text) {
   return value;
 }
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -13,7 +13,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::command {
 
 // Of ASCII. A letter of a word is an underscore too, its other characters are digits.
 bool IsDigit(char c);
@@ -36,4 +36,4 @@ std::vector<PrintedNumber> FindPrintedNumbers(absl::string_view line);
 // for any other text.
 std::optional<double> ParsePlainNumber(absl::string_view text);
 
-}  // namespace hpo
+}  // namespace hpo::command

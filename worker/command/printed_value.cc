@@ -11,7 +11,7 @@
 #include "common/base/json_reader.h"
 #include "worker/command/printed_number.h"
 
-namespace hpo {
+namespace hpo::command {
 
 bool IsQuote(char c) { return c == '"' || c == '\''; }
 
@@ -183,4 +183,4 @@ std::optional<std::string> NameOfKey(absl::string_view key) {
   return std::nullopt;
 }
 
-}  // namespace hpo
+}  // namespace hpo::command

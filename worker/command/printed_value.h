@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::command {
 
 inline constexpr size_t kNowhere = absl::string_view::npos;
 
@@ -32,4 +32,4 @@ std::optional<double> NumberOfValue(absl::string_view text);
 // The name that a key is; nullopt: it is no string.
 std::optional<std::string> NameOfKey(absl::string_view key);
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,4 +42,4 @@ bool ReadsParamVariables(const std::string& command) {
   return absl::StrContains(command, "HPO_PARAM");
 }
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -29,7 +29,7 @@
 #include "worker/command/param_text.h"
 #include "worker/command/unstarted_program.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 constexpr absl::Duration kPollTime = absl::Milliseconds(50);
@@ -381,4 +381,4 @@ CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, Even
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::command

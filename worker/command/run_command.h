@@ -10,7 +10,7 @@
 #include "worker/command/command_template.h"
 #include "worker/command/metric_reader.h"
 
-namespace hpo {
+namespace hpo::command {
 
 struct CommandOptions {
   CommandTemplate command;
@@ -44,4 +44,4 @@ struct CommandEnd {
 CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, EventSink& events,
                       StopSource& stop, GpuProbe* probe = nullptr, const std::string& card = "");
 
-}  // namespace hpo
+}  // namespace hpo::command

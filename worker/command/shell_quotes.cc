@@ -2,7 +2,7 @@
 
 #include "absl/strings/ascii.h"
 
-namespace hpo {
+namespace hpo::command {
 
 void ShellQuoteReader::PassPlain(char c, char before) {
   Level& level = levels_.back();
@@ -71,4 +71,4 @@ std::string ShellQuoteReader::unsafe() const {
   return case_ ? "$(...) with a case" : "";
 }
 
-}  // namespace hpo
+}  // namespace hpo::command

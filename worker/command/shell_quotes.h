@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::command {
 
 enum class ShellQuotes { kNone, kSingle, kDouble };
 
@@ -46,4 +46,4 @@ class ShellQuoteReader {
   bool case_ = false;  // within $(...): whose patterns have a parenthesis without its partner
 };
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "re2/re2.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 constexpr int kPythonsStatus = 2;
@@ -58,4 +58,4 @@ std::string WhyNotStarted(int exit_status, absl::string_view output,
   return "";
 }
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -5,7 +5,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::command {
 
 // The line in which a shell, a launcher such as env, or Python says that a program or script which
 // `command_text` names cannot be started; empty: there is none. Then no trial's values change that.
@@ -15,4 +15,4 @@ namespace hpo {
 std::string WhyNotStarted(int exit_status, absl::string_view output,
                           absl::string_view command_text);
 
-}  // namespace hpo
+}  // namespace hpo::command

@@ -10,7 +10,7 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "tensorboard/event.pb.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using tensorboard::Event;
@@ -147,4 +147,4 @@ std::string EventFile(const TrialView& view) {
   return file;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "common/study/trial_view.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // CRC-32C (Castagnoli), rotated right by 15 bits plus a constant.
 uint32_t MaskedCrc32c(absl::string_view data);
@@ -25,4 +25,4 @@ std::string TfRecord(absl::string_view data);
 // gives the same bytes. Times: TrialView::TimeOf.
 std::string EventFile(const TrialView& view);
 
-}  // namespace hpo
+}  // namespace hpo::cli

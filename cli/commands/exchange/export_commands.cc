@@ -16,7 +16,7 @@
 #include "common/interop/optuna/optuna_file.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -110,4 +110,4 @@ absl::Status ExportOptuna(Session& session, const std::string& path) {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // One MLflow run a trial that has started, in `experiment` (empty: named as the study).
 //   codes of MlflowClient; a trial that fails ends the export, those before it are written
@@ -21,4 +21,4 @@ absl::Status ExportTensorboard(Session& session, const std::string& folder);
 //   FailedPrecondition  the file cannot be written, or is another database
 absl::Status ExportOptuna(Session& session, const std::string& path);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -15,7 +15,7 @@
 #include "common/base/status.h"
 #include "common/protocol/worker_exchange.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -126,4 +126,4 @@ absl::Status ExportModel(const Trial& trial, const std::string& destination) {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

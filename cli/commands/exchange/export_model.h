@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // What a program has to do so that there is something to copy.
 constexpr char kWhereModelsGo[] =
@@ -24,4 +24,4 @@ absl::Status ExportModel(const Trial& trial, const std::string& destination);
 // Whether a model can be put there: what ExportModel says of `destination`, before there is one.
 absl::Status CheckExportTarget(const std::string& destination);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -12,7 +12,7 @@
 #include "common/study_file/study_file.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -120,4 +120,4 @@ absl::Status ImportOptuna(Session& session, const ImportOptions& options) {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

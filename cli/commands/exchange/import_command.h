@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct ImportOptions {
   std::string path;
@@ -19,4 +19,4 @@ struct ImportOptions {
 //   codes of ReadOptunaStudy, OptunaStudyFile and of the server's CreateStudy and ImportTrials
 absl::Status ImportOptuna(Session& session, const ImportOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

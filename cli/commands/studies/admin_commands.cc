@@ -13,7 +13,7 @@
 #include "common/files/user_folder.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 constexpr char kServer[] = "hpo-server";
@@ -48,4 +48,4 @@ absl::StatusOr<int> RunRestore(const std::string& backup, const std::string& dat
       absl::StrCat("cannot run ", program, ": ", std::strerror(errno), "; it restores databases"));
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // Writes a copy of the running server's database to `file`.
 absl::Status BackUpDatabase(Session& session, const std::string& file);
@@ -15,4 +15,4 @@ absl::Status BackUpDatabase(Session& session, const std::string& file);
 // that in PATH. Returns only where there is none.
 absl::StatusOr<int> RunRestore(const std::string& backup, const std::string& database);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -62,4 +62,4 @@ absl::Status ChangeAttributes(Session& session, const AnnotateOptions& options) 
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

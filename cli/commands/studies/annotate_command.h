@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct AnnotateOptions {
   std::optional<TrialNumber> trial;  // nullopt: the study itself
@@ -23,4 +23,4 @@ struct AnnotateOptions {
 //   InvalidArgument  nothing to change, or what the server does not take
 absl::Status ChangeAttributes(Session& session, const AnnotateOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

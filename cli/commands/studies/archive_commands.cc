@@ -10,7 +10,7 @@
 #include "common/files/read_file.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -76,4 +76,4 @@ absl::Status RestoreStudy(Session& session, const std::string& file, const std::
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

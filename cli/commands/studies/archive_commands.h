@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct DeleteOptions {
   std::string archive;  // where to; empty: STUDY.hpo-study in the present folder
@@ -19,4 +19,4 @@ absl::Status DeleteStudy(Session& session, const DeleteOptions& options);
 // Adds the study of an archive, called `name` where that is not empty.
 absl::Status RestoreStudy(Session& session, const std::string& file, const std::string& name);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -17,7 +17,7 @@
 #include "common/study_file/yaml_reader.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -179,4 +179,4 @@ absl::Status EditStudy(Session& session, const EditOptions& options) {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct EditOptions {
   std::string file;              // the study's changed file; or
@@ -18,4 +18,4 @@ struct EditOptions {
 // Changes ranges and choices; shows them before and after.
 absl::Status EditStudy(Session& session, const EditOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -21,7 +21,7 @@
 #include "common/study_file/study_file.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -241,4 +241,4 @@ absl::StatusOr<StudyStatus> WatchStudy(Session& session, bool until_finished) {
   return study;
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

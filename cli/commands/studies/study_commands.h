@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 absl::Status ShowStatus(Session& session);
 
@@ -36,4 +36,4 @@ absl::Status ValidateStudyFile(Session& session, const StudyFileOptions& file);
 // Sends the file's text to the server.
 absl::Status CreateStudy(Session& session, const StudyFileOptions& file);
 
-}  // namespace hpo
+}  // namespace hpo::cli

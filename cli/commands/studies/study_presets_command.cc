@@ -15,7 +15,7 @@
 #include "common/study_file/study_presets.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -70,4 +70,4 @@ absl::Status ShowPresets(Session& session, const std::string& name) {
                                           DidYouMean(name, PresetNames())));
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

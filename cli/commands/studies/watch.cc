@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -233,4 +233,4 @@ absl::StatusOr<StudyStatus> Watch(Client& client, const WatchOptions& options,
   return watch.study();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -15,7 +15,7 @@
 #include "cli/render/progress.h"
 #include "nlohmann/json_fwd.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 
 // Is told what a watch brings. Thread-safe.
 class WatchListener {
@@ -110,4 +110,4 @@ struct WatchOptions {
 absl::StatusOr<StudyStatus> Watch(Client& client, const WatchOptions& options,
                                   WatchListener& listener);
 
-}  // namespace hpo
+}  // namespace hpo::cli

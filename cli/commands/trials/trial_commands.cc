@@ -19,7 +19,7 @@
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -230,4 +230,4 @@ absl::Status Enqueue(Session& session, const EnqueueOptions& options) {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

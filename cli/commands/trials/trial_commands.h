@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct TrialListOptions {
   std::vector<std::string> states;  // names, any case; empty: all
@@ -52,4 +52,4 @@ struct EnqueueOptions {
 
 absl::Status Enqueue(Session& session, const EnqueueOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

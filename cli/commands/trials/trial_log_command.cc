@@ -22,7 +22,7 @@
 #include "common/files/user_folder.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -108,4 +108,4 @@ absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options) {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

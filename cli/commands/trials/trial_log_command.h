@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "cli/client/session.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 struct TrialLogOptions {
   TrialNumber number;
@@ -21,4 +21,4 @@ struct TrialLogOptions {
 //   NotFound  no such trial or attempt, or its worker's files are not here
 absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -18,7 +18,7 @@
 #include "common/base/spelling.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using SelectedField = std::variant<double, std::string>;
@@ -231,4 +231,4 @@ bool HasTags(const Attributes& attributes, const std::vector<std::string>& tags)
                      [&](const std::string& tag) { return HasTag(attributes, tag); });
 }
 
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -9,7 +9,7 @@
 #include "common/study/study.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::cli {
 
 // Those of `trials` of which every condition ("NAME=VALUE", also !=, <, <=, > and >=) holds, by
 // `sort` ("NAME", "-NAME": largest first; empty: as they are). NAME is a parameter, a metric, or
@@ -26,4 +26,4 @@ absl::StatusOr<std::vector<Trial>> SelectTrials(std::vector<Trial> trials, const
 // Whether all of `tags` are there.
 bool HasTags(const Attributes& attributes, const std::vector<std::string>& tags);
 
-}  // namespace hpo
+}  // namespace hpo::cli

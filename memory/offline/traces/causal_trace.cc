@@ -7,7 +7,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 TracedTensor LossOfAllTokens(TracedDevice& device, const TracedTensor& logits, int64_t vocabulary,
@@ -80,4 +80,4 @@ TracedTensor CausalTrace::Loss(const ModelBatch& batch, const TracedStorage& ids
              : LossOfAllTokens(device_, logits, head_.out_features, batch);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -9,7 +9,7 @@
 #include "memory/ops/model_ops.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // [rows, 1, tokens, tokens], one byte each: true where a token may look.
 TracedStorage CausalMask(TracedDevice& device, const ModelBatch& batch);
@@ -39,4 +39,4 @@ class CausalTrace : public ModelTrace {
   const TracedLinear head_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::memory

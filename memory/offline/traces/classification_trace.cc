@@ -6,7 +6,7 @@
 #include "memory/ops/tensor_ops.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 TracedTensor ClassifiedToken(TracedDevice& device, const ModelParameters& parameters,
                              const ModelShape& shape, const TracedTensor& hidden,
@@ -27,4 +27,4 @@ TracedTensor ClassificationLoss(TracedDevice& device, const ModelParameters& par
   return ops::CrossEntropy(device, logits, batch.rows, num_labels);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -6,7 +6,7 @@
 #include "memory/ops/model_ops.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 // The token of each row that is classified, through the head's first layer: [rows, width].
 // `hidden`: the last layer's output, [rows, tokens, width], which the caller holds to the end.
@@ -18,4 +18,4 @@ TracedTensor ClassificationLoss(TracedDevice& device, const ModelParameters& par
                                 const ModelShape& shape, TracedTensor token,
                                 const ModelBatch& batch, int64_t num_labels);
 
-}  // namespace hpo
+}  // namespace hpo::memory

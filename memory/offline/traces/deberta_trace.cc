@@ -15,7 +15,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 class DebertaTrace final : public ModelTrace {
@@ -268,4 +268,4 @@ std::unique_ptr<ModelTrace> MakeDebertaTrace(TracedDevice& device, const TracedM
   return std::make_unique<DebertaTrace>(device, model);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -14,7 +14,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Cosines and sines of every position.
@@ -146,4 +146,4 @@ std::unique_ptr<ModelTrace> MakeDecoderTrace(TracedDevice& device, const TracedM
   return std::make_unique<DecoderTrace>(device, model);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

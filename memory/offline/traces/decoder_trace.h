@@ -6,8 +6,8 @@
 
 #include "memory/offline/traces/traced_model.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 std::unique_ptr<ModelTrace> MakeDecoderTrace(TracedDevice& device, const TracedModel& model);
 
-}  // namespace hpo
+}  // namespace hpo::memory

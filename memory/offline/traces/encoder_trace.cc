@@ -17,7 +17,7 @@
 #include "memory/trace/step_tracer.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 class EncoderTrace final : public ModelTrace {
@@ -183,4 +183,4 @@ std::unique_ptr<ModelTrace> MakeEncoderTrace(TracedDevice& device, const TracedM
   return std::make_unique<EncoderTrace>(device, model);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

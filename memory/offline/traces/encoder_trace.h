@@ -7,8 +7,8 @@
 
 #include "memory/offline/traces/traced_model.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 std::unique_ptr<ModelTrace> MakeEncoderTrace(TracedDevice& device, const TracedModel& model);
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -11,7 +11,7 @@
 #include "memory/ops/tensor_ops.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 class Gpt2Trace final : public CausalTrace {
@@ -80,4 +80,4 @@ std::unique_ptr<ModelTrace> MakeGpt2Trace(TracedDevice& device, const TracedMode
   return std::make_unique<Gpt2Trace>(device, model);
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

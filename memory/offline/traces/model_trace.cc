@@ -15,7 +15,7 @@
 #include "memory/ops/model_ops.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 namespace {
 
@@ -98,4 +98,4 @@ absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TracedDevice& device,
   return absl::InternalError("unknown family");
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -18,7 +18,7 @@
 #include "memory/trace/lora.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 struct ModelBatch {
   int64_t rows = 0;
@@ -58,4 +58,4 @@ absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TracedDevice& device,
                                                            const TaskHead& head,
                                                            const ModelTechniques& techniques = {});
 
-}  // namespace hpo
+}  // namespace hpo::memory

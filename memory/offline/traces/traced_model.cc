@@ -4,7 +4,7 @@
 
 #include "memory/trace/recomputation_trace.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 AttentionShape AttentionOf(const ModelShape& shape, const ModelBatch& batch) {
   return {.batch = batch.rows,
@@ -19,4 +19,4 @@ TracedTensor RunModelLayer(TracedDevice& device, const TracedModel& model,
   return model.checkpointing ? RunCheckpointed(device, std::move(layer)) : layer();
 }
 
-}  // namespace hpo
+}  // namespace hpo::memory

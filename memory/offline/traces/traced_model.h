@@ -10,7 +10,7 @@
 #include "memory/ops/model_ops.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 
 struct TracedModel {
   ModelShape shape;
@@ -28,4 +28,4 @@ AttentionShape AttentionOf(const ModelShape& shape, const ModelBatch& batch);
 TracedTensor RunModelLayer(TracedDevice& device, const TracedModel& model,
                            std::function<TracedTensor()> layer);
 
-}  // namespace hpo
+}  // namespace hpo::memory

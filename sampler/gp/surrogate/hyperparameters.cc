@@ -9,7 +9,7 @@
 #include "sampler/numeric/packet_math.h"
 #include "sampler/numeric/truncated_normal.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Bounds of the logarithms, where covariances are still safely positive definite.
@@ -227,4 +227,4 @@ KernelParameters FitHyperparameters(const PointTable& points, std::span<const do
   return kernel;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

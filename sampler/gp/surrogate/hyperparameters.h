@@ -15,7 +15,7 @@
 
 #include "sampler/gp/surrogate/matern_kernel.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Of the logarithm of one parameter.
 struct LogNormal {
@@ -79,4 +79,4 @@ KernelParameters FitHyperparameters(const PointTable& points, std::span<const do
                                     const HyperparameterPrior& prior,
                                     double* log_posterior = nullptr);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -5,7 +5,7 @@
 
 #include "sampler/space/model_view.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr double kInactivePosition = 0.5;
@@ -76,4 +76,4 @@ double InputSpace::Coordinate(const Axis& axis, const Codes& codes) const {
   return kInactivePosition;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -18,7 +18,7 @@
 #include "sampler/space/effective_batch.h"
 #include "sampler/space/model_view.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 class InputSpace {
  public:
@@ -52,4 +52,4 @@ class InputSpace {
   std::vector<int64_t> second_values_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 
 #include "sampler/numeric/packet_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr size_t kFirstLosses = 10;
@@ -108,4 +108,4 @@ std::vector<double> NormalizeLosses(std::span<const double> losses,
   return values;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace hpo {
+namespace hpo::sampler {
 
 // From where losses are bent, and the unit of the logarithm.
 struct LossReference {
@@ -39,4 +39,4 @@ double Standardize(std::vector<double>& values);
 // NormalizeLosses made of them. 0 where the losses are equal.
 double LossPerStep(std::span<const double> losses, std::span<const double> normalized);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

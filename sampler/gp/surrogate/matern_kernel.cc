@@ -4,7 +4,7 @@
 #include "common/base/status.h"
 #include "sampler/numeric/packet_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr double kSqrt5 = 2.23606797749978969641;
@@ -89,4 +89,4 @@ void Covariances(const KernelParameters& kernel, const PointTable& points,
   All(values) += All(total);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-namespace hpo {
+namespace hpo::sampler {
 
 struct KernelParameters {
   std::vector<double> weights;  // per axis, 1 / length scale^2
@@ -63,4 +63,4 @@ void Covariances(const KernelParameters& kernel, const PointTable& points,
                  std::span<const double> x, size_t count, std::vector<double>& values,
                  CovarianceSlopes* slopes = nullptr);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

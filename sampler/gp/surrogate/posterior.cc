@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "sampler/gp/surrogate/prediction_lanes.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using Values = Eigen::Map<Eigen::ArrayXd>;
@@ -152,4 +152,4 @@ Prediction Posterior::Predict(std::span<const double> x, PredictionSlopes* slope
   return result;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

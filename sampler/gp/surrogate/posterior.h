@@ -14,7 +14,7 @@
 #include "sampler/gp/surrogate/matern_kernel.h"
 #include "sampler/numeric/cholesky_factor.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Of the process itself, without an observation's noise.
 struct Prediction {
@@ -63,4 +63,4 @@ class Posterior {
   std::vector<double> alpha_;  // K^-1 y over the observations
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -2,7 +2,7 @@
 
 #include "sampler/gp/surrogate/prediction_loops.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // In files that are compiled for these processors.
 const PredictionLoops* Avx2PredictionLoops();
@@ -19,4 +19,4 @@ void PredictTogether(const ProcessView& process, const double* positions, double
   best.predict(process, positions, scratch, result);
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 
 #include "sampler/numeric/simd_path.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 constexpr size_t kPointsTogether = 8;
 
@@ -42,4 +42,4 @@ struct PredictionLoops {
 // nullptr where this processor cannot run the path.
 const PredictionLoops* PredictionLoopsOf(SimdPath path);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

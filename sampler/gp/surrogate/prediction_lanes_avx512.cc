@@ -1,7 +1,7 @@
 // Compiled for processors that have it: see CMakeLists.txt.
 #include "sampler/gp/surrogate/prediction_loops.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 const PredictionLoops* Avx512PredictionLoops();
 
@@ -9,4 +9,4 @@ const PredictionLoops* Avx512PredictionLoops() {
   return &PredictionLoopsOn<SimdPath::kAvx512>::kLoops;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

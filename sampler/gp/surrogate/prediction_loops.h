@@ -6,7 +6,7 @@
 #include "sampler/gp/surrogate/prediction_lanes.h"
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // `kPath` keeps the functions of different files apart.
 template <SimdPath kPath>
@@ -78,4 +78,4 @@ struct PredictionLoopsOn {
   static constexpr PredictionLoops kLoops = {&Predict};
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

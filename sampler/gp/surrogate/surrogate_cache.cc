@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace hpo {
+namespace hpo::sampler {
 
 Posterior SurrogateCache::Get(const LabelledPoints& fitted, const LabelledPoints& observed,
                               const HyperparameterPrior& prior, double* log_posterior) {
@@ -19,4 +19,4 @@ Posterior SurrogateCache::Get(const LabelledPoints& fitted, const LabelledPoints
   return entry_->posterior;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -11,7 +11,7 @@
 #include "sampler/gp/surrogate/hyperparameters.h"
 #include "sampler/gp/surrogate/posterior.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Points with a value each, or with values for the first of them.
 struct LabelledPoints {
@@ -41,4 +41,4 @@ class SurrogateCache {
   std::optional<Entry> entry_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -10,7 +10,7 @@
 
 #include "sampler/numeric/packet_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr size_t kLeastComparable = 4;
@@ -225,4 +225,4 @@ std::vector<size_t> SelectObservations(std::span<const double> losses, size_t mo
   return order;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -21,7 +21,7 @@
 #include "sampler/api/history.h"
 #include "sampler/space/coded_space.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 // Configurations of which some are to be avoided.
 struct LabelledCodes {
@@ -61,4 +61,4 @@ std::vector<Codes> Incumbents(const TrainingData& data);
 // the best half and the newest of the others.
 std::vector<size_t> SelectObservations(std::span<const double> losses, size_t most);
 
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -11,7 +11,7 @@
 #include "server/storage/sqlite/database.h"
 #include "server/storage/sqlite/migrations.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 namespace fs = std::filesystem;
@@ -95,4 +95,4 @@ absl::StatusOr<CopiedDatabase> CopyDatabase(const std::string& database, const s
   return result;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct CopiedDatabase {
   int64_t version = 0;  // of its schema
@@ -20,4 +20,4 @@ struct CopiedDatabase {
 //   NotFound, PermissionDenied, ResourceExhausted  see FileError (read_file.h)
 absl::StatusOr<CopiedDatabase> CopyDatabase(const std::string& database, const std::string& copy);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -11,7 +11,7 @@
 #include "common/files/read_file.h"
 #include "common/files/sha256.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr int kBusyMilliseconds = 5000;
@@ -310,4 +310,4 @@ absl::Status Transaction::Commit() {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

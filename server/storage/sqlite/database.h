@@ -24,7 +24,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace hpo {
+namespace hpo::server {
 
 class Database;
 
@@ -159,4 +159,4 @@ class Transaction {
   Database* database_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

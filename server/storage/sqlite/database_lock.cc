@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/read_file.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 std::string ReadHolder(int descriptor) {
@@ -90,4 +90,4 @@ DatabaseLock::~DatabaseLock() {
   if (holder_ >= 0) close(holder_);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

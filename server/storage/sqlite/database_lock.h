@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // An exclusive lock (flock) on the database file itself, so that it holds whatever the file is
 // called: a symbolic link, a hard link, another spelling. "<path>.lock" names the holder's process
@@ -37,4 +37,4 @@ class DatabaseLock {
   ino_t inode_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

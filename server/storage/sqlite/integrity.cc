@@ -1,6 +1,6 @@
 #include "server/storage/sqlite/integrity.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 std::vector<std::string> LookOver(Database& database) {
@@ -23,4 +23,4 @@ std::vector<std::string> FindDamage(Database& database) {
   return damage;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

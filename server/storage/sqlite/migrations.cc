@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr int64_t kApplicationId = 0x68706f31;  // "hpo1"
@@ -77,4 +77,4 @@ absl::Status Migrate(Database& database, std::span<const Migration> migrations) 
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "server/storage/sqlite/database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 // What brings a database from version - 1 to `version`.
 struct Migration {
@@ -33,4 +33,4 @@ absl::StatusOr<int64_t> CheckVersion(Database& database, std::span<const Migrati
 // Codes: as CheckVersion.
 absl::Status Migrate(Database& database, std::span<const Migration> migrations);
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -18,7 +18,7 @@
 #include "server/storage/sqlite/integrity.h"
 #include "server/storage/sqlite/migrations.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 namespace fs = std::filesystem;
@@ -104,4 +104,4 @@ absl::StatusOr<RestoredDatabase> RestoreDatabase(const std::string& backup,
   return restored;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

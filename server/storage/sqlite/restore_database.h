@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hpo {
+namespace hpo::server {
 
 struct RestoredDatabase {
   std::string kept_as;  // where the database that was there is now; empty: there was none
@@ -20,4 +20,4 @@ struct RestoredDatabase {
 absl::StatusOr<RestoredDatabase> RestoreDatabase(const std::string& backup,
                                                  const std::string& database);
 
-}  // namespace hpo
+}  // namespace hpo::server

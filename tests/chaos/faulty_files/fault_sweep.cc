@@ -9,19 +9,19 @@ namespace {
 
 struct Kind {
   const char* name;
-  FileOperation operation;
+  server::FileOperation operation;
   int code;
   bool small_cache = false;
 };
 
 constexpr Kind kKinds[] = {
-    {"write, disk full", FileOperation::kWrite, SQLITE_FULL},
-    {"write, disk full, in a transaction", FileOperation::kWrite, SQLITE_FULL, true},
-    {"write, I/O error, in a transaction", FileOperation::kWrite, SQLITE_IOERR_WRITE, true},
-    {"sync", FileOperation::kSync, SQLITE_IOERR_FSYNC},
-    {"read", FileOperation::kRead, SQLITE_IOERR_READ, true},
-    {"open", FileOperation::kOpen, SQLITE_CANTOPEN},
-    {"map", FileOperation::kMap, SQLITE_IOERR_SHMMAP},
+    {"write, disk full", server::FileOperation::kWrite, SQLITE_FULL},
+    {"write, disk full, in a transaction", server::FileOperation::kWrite, SQLITE_FULL, true},
+    {"write, I/O error, in a transaction", server::FileOperation::kWrite, SQLITE_IOERR_WRITE, true},
+    {"sync", server::FileOperation::kSync, SQLITE_IOERR_FSYNC},
+    {"read", server::FileOperation::kRead, SQLITE_IOERR_READ, true},
+    {"open", server::FileOperation::kOpen, SQLITE_CANTOPEN},
+    {"map", server::FileOperation::kMap, SQLITE_IOERR_SHMMAP},
 };
 
 // Runs until `first` is past the study's last operation.
@@ -30,7 +30,7 @@ void SweepKind(const Kind& kind, int64_t count, const SweepOptions& options, Swe
     const FaultyStudyOptions study{
         .num_trials = options.num_trials,
         .fault =
-            FileFault{
+            server::FileFault{
                 .operation = kind.operation, .code = kind.code, .first = first, .count = count},
         .small_cache = kind.small_cache};
     const FaultyStudyResult run = RunFaultyStudy(study);
@@ -52,7 +52,7 @@ SweepResult SweepFaults(const SweepOptions& options) {
   SweepResult result;
   for (const Kind& kind : kKinds) {
     SweepKind(kind, 1, options, result);
-    SweepKind(kind, kUntilHealed, options, result);
+    SweepKind(kind, server::kUntilHealed, options, result);
   }
   return result;
 }

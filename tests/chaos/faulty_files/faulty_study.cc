@@ -18,7 +18,7 @@
 namespace hpo {
 namespace {
 
-constexpr LeasePolicy kLease{.ttl = absl::Seconds(60)};
+constexpr server::LeasePolicy kLease{.ttl = absl::Seconds(60)};
 // More than a worker beats in half a TTL: nobody loses a lease by it.
 constexpr int kMostTries = 12;
 constexpr int kHealedAfter = 5;
@@ -87,7 +87,7 @@ class FaultyStudy {
   int64_t num_failed_calls() const { return num_failed_calls_; }
 
  private:
-  TrialScheduler& scheduler() { return server_->scheduler(); }
+  server::TrialScheduler& scheduler() { return server_->scheduler(); }
   absl::Duration Now() { return server_->clock().Monotonic(); }
 
   void NoteFailedCall() {
@@ -164,18 +164,18 @@ class FaultyStudy {
   }
 
   absl::Status Audit() {
-    HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study,
+    HPO_ASSIGN_OR_RETURN(const server::StudyRuntime* const study,
                          scheduler().state().studies.Find("faulty"));
-    std::vector<TrialRecord> rows;
-    const auto read = [&](const StudyRows& stored) -> absl::Status {
+    std::vector<server::TrialRecord> rows;
+    const auto read = [&](const server::StudyRows& stored) -> absl::Status {
       HPO_ASSIGN_OR_RETURN(rows, LoadRows(stored.trials));
       return absl::OkStatus();
     };
-    HPO_RETURN_IF_ERROR(ReadRows(*scheduler().state().store, *study, read));
+    HPO_RETURN_IF_ERROR(server::ReadRows(*scheduler().state().store, *study, read));
     HPO_RETURN_IF_ERROR(ledger_.Audit("faulty", rows, Now()));
-    const auto completed = std::count_if(rows.begin(), rows.end(), [](const TrialRecord& row) {
-      return row.trial.state == TrialState::kCompleted;
-    });
+    const auto completed = std::count_if(
+        rows.begin(), rows.end(),
+        [](const server::TrialRecord& row) { return row.trial.state == TrialState::kCompleted; });
     if (completed == options_.num_trials && study->standing().finished) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(completed, " of ", options_.num_trials,
                                             " trials completed, study ",
@@ -183,7 +183,7 @@ class FaultyStudy {
   }
 
   const FaultyStudyOptions options_;
-  FaultyVfs vfs_;
+  server::FaultyVfs vfs_;
   TrialLedger ledger_{LedgerOptions{.lease = kLease, .answers_may_be_lost = true}};
   std::unique_ptr<SimulatedServer> server_;  // closes its files before the faults go
   std::string session_;

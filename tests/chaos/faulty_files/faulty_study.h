@@ -11,7 +11,7 @@ namespace hpo {
 
 struct FaultyStudyOptions {
   int64_t num_trials = 20;
-  FileFault fault;  // armed before the server starts
+  server::FileFault fault;  // armed before the server starts
   // SQLite keeps a few pages in memory and writes before the commit, so that writes fail in the
   // middle of a transaction.
   bool small_cache = false;

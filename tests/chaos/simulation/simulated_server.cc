@@ -8,8 +8,8 @@
 
 namespace hpo {
 
-absl::StatusOr<std::unique_ptr<SimulatedServer>> SimulatedServer::Start(const LeasePolicy& lease,
-                                                                        const TryAgain& try_again) {
+absl::StatusOr<std::unique_ptr<SimulatedServer>> SimulatedServer::Start(
+    const server::LeasePolicy& lease, const TryAgain& try_again) {
   std::unique_ptr<SimulatedServer> server(new SimulatedServer(lease));
   for (;;) {
     const absl::Status opened = server->Open();
@@ -20,11 +20,13 @@ absl::StatusOr<std::unique_ptr<SimulatedServer>> SimulatedServer::Start(const Le
 }
 
 absl::Status SimulatedServer::Open() {
-  HPO_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(database_->path()));
-  SchedulerOptions options;
+  HPO_ASSIGN_OR_RETURN(std::unique_ptr<server::Store> store,
+                       server::Store::Open(database_->path()));
+  server::SchedulerOptions options;
   options.lease = lease_;
   options.tick_interval = absl::ZeroDuration();
-  HPO_ASSIGN_OR_RETURN(scheduler_, TrialScheduler::Create(std::move(store), clock_, options));
+  HPO_ASSIGN_OR_RETURN(scheduler_,
+                       server::TrialScheduler::Create(std::move(store), clock_, options));
   return absl::OkStatus();
 }
 

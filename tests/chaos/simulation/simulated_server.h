@@ -18,10 +18,10 @@ class SimulatedServer {
  public:
   using TryAgain = std::function<bool(const absl::Status&)>;
   // Where the file cannot be opened for now, `try_again` says whether to try once more.
-  static absl::StatusOr<std::unique_ptr<SimulatedServer>> Start(const LeasePolicy& lease,
+  static absl::StatusOr<std::unique_ptr<SimulatedServer>> Start(const server::LeasePolicy& lease,
                                                                 const TryAgain& try_again = {});
 
-  TrialScheduler& scheduler() { return *scheduler_; }
+  server::TrialScheduler& scheduler() { return *scheduler_; }
   SimulatedClock& clock() { return clock_; }
 
   // Ends the scheduler in order and starts another one on its file.
@@ -32,14 +32,14 @@ class SimulatedServer {
   absl::Status Crash();
 
  private:
-  explicit SimulatedServer(const LeasePolicy& lease) : lease_(lease) {}
+  explicit SimulatedServer(const server::LeasePolicy& lease) : lease_(lease) {}
 
   absl::Status Open();
 
-  const LeasePolicy lease_;
+  const server::LeasePolicy lease_;
   SimulatedClock clock_;
   std::unique_ptr<TemporaryDatabase> database_ = std::make_unique<TemporaryDatabase>();
-  std::unique_ptr<TrialScheduler> scheduler_;
+  std::unique_ptr<server::TrialScheduler> scheduler_;
 };
 
 }  // namespace hpo

@@ -15,7 +15,7 @@
 namespace hpo {
 namespace {
 
-constexpr LeasePolicy kLease{.ttl = absl::Seconds(60)};
+constexpr server::LeasePolicy kLease{.ttl = absl::Seconds(60)};
 constexpr size_t kNumWorkers = 5;
 constexpr size_t kNumStudies = 3;
 constexpr size_t kOldLeasesKept = 8;
@@ -305,11 +305,11 @@ absl::Status Simulation::Release() {
 // ---- People ----
 
 absl::Status Simulation::Enqueue() {
-  EnqueueRequest request;
+  server::EnqueueRequest request;
   request.params["train.batch_size"] = int64_t{1} + static_cast<int64_t>(rng_.Below(64));
   request.demonstration = rng_.Below(8) == 0;
   const std::string& name = AnyStudy().name;
-  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study,
+  HPO_ASSIGN_OR_RETURN(const server::StudyRuntime* const study,
                        server_->scheduler().state().studies.Find(name));
   const bool beyond = !study->standing().budget_left && !request.demonstration;
   const auto queued = server_->scheduler().enqueuer().EnqueueTrial(name, request, NextId());
@@ -345,7 +345,7 @@ absl::Status Simulation::OrderStudy() {
 }
 
 absl::Status Simulation::Extend() {
-  const StudyUpdate update{.add_trials = 1};
+  const server::StudyUpdate update{.add_trials = 1};
   return Allowed("extend",
                  server_->scheduler().commands().UpdateStudy(AnyStudy().name, update, NextId()));
 }
@@ -399,16 +399,16 @@ absl::Status Simulation::Audit() {
 }
 
 absl::Status Simulation::AuditStudy(const std::string& name) {
-  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study,
+  HPO_ASSIGN_OR_RETURN(const server::StudyRuntime* const study,
                        server_->scheduler().state().studies.Find(name));
-  std::vector<TrialRecord> rows;
-  const auto read = [&](const StudyRows& stored) -> absl::Status {
+  std::vector<server::TrialRecord> rows;
+  const auto read = [&](const server::StudyRows& stored) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(rows, LoadRows(stored.trials));
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(ReadRows(*server_->scheduler().state().store, *study, read));
+  HPO_RETURN_IF_ERROR(server::ReadRows(*server_->scheduler().state().store, *study, read));
   HPO_RETURN_IF_ERROR(ledger_.Audit(name, rows, Now()));
-  const auto budgeted = std::count_if(rows.begin(), rows.end(), [](const TrialRecord& row) {
+  const auto budgeted = std::count_if(rows.begin(), rows.end(), [](const server::TrialRecord& row) {
     return row.trial.budgeted && !row.trial.demonstration;
   });
   const int64_t allowed = *study->spec().budget.trials + enqueued_beyond_budget_[name];
@@ -463,10 +463,11 @@ void KeepDatabasesInMemory() {
 }
 
 absl::Status Simulation::ExpectOver(const std::string& name) {
-  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study,
+  HPO_ASSIGN_OR_RETURN(const server::StudyRuntime* const study,
                        server_->scheduler().state().studies.Find(name));
   if (study->standing().finished) return absl::OkStatus();
-  HPO_ASSIGN_OR_RETURN(const StudyStatus status, DescribeStudy(server_->scheduler().state(), name));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus status,
+                       server::DescribeStudy(server_->scheduler().state(), name));
   // Outcomes are drawn: some teach that no worker here has the memory for any trial.
   const bool nothing_fits =
       absl::StrContains(status.waiting_for, "no configuration found that fits");

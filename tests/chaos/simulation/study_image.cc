@@ -12,14 +12,14 @@
 namespace hpo {
 namespace {
 
-std::string TextOf(const MemoryObservation& seen) {
+std::string TextOf(const sampler::MemoryObservation& seen) {
   return absl::StrCat(seen.bytes.count, seen.censored ? "+" : "", "/", seen.limit.count, " ",
                       PlanToJson(seen.plan).dump());
 }
 
-std::string TextOf(const HistoryTrial& trial) {
+std::string TextOf(const sampler::HistoryTrial& trial) {
   std::vector<std::string> memory;
-  for (const MemoryObservation& seen : trial.memory) memory.push_back(TextOf(seen));
+  for (const sampler::MemoryObservation& seen : trial.memory) memory.push_back(TextOf(seen));
   std::vector<std::string> intermediate;
   for (const auto& [step, value] : trial.intermediate) {
     intermediate.push_back(absl::StrCat(step, ":", value));
@@ -31,13 +31,13 @@ std::string TextOf(const HistoryTrial& trial) {
                       trial.budgeted ? "" : " outside the budget");
 }
 
-std::string TextOf(const HeldLease& lease) {
+std::string TextOf(const server::HeldLease& lease) {
   return absl::StrCat(lease.attempt.value, " ", lease.token_hash, " ", lease.worker, " ",
                       lease.instance_key, lease.suspect ? " suspect" : "",
                       lease.preempted ? " preempted" : "", lease.cancelled ? " cancelled" : "");
 }
 
-std::string TextOf(const QueuedTrial& queued) {
+std::string TextOf(const server::QueuedTrial& queued) {
   return absl::StrCat(ParamsToJson(queued.trial.params).dump(), " from ",
                       queued.trial.min_capacity.count, " ",
                       queued.last_oom ? OutcomeToJson(*queued.last_oom).dump() : "");
@@ -50,8 +50,10 @@ std::string TextOf(const TrialCounts& counts) {
                       " ", counts.imported, " ", counts.infeasible);
 }
 
-absl::Status AddStudy(const TrialScheduler& scheduler, const std::string& name, StudyImage& image) {
-  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, scheduler.state().studies.Find(name));
+absl::Status AddStudy(const server::TrialScheduler& scheduler, const std::string& name,
+                      StudyImage& image) {
+  HPO_ASSIGN_OR_RETURN(const server::StudyRuntime* const study,
+                       scheduler.state().studies.Find(name));
   const auto set = [&](const std::string& field, const std::string& text) {
     image[absl::StrCat(name, "/", field)] = text;
   };
@@ -59,24 +61,24 @@ absl::Status AddStudy(const TrialScheduler& scheduler, const std::string& name, 
   set("data", absl::StrJoin(study->data_digests(), ",", absl::PairFormatter("=")));
   set("next number", absl::StrCat(study->next_number().value));
   set("last sequence", absl::StrCat(study->changes.last()));
-  const StudyStanding standing = study->standing();
+  const server::StudyStanding standing = study->standing();
   set("finished", absl::StrCat(standing.finished));
   set("budget left", absl::StrCat(standing.budget_left));
   set("termination", standing.termination);
   set("order", std::string(Name(standing.order)));
   set("failure", standing.failure ? standing.failure->why : "");
-  for (const QueuedTrial& queued : study->open.queue()) {
+  for (const server::QueuedTrial& queued : study->open.queue()) {
     set(absl::StrCat("queued #", queued.trial.id.number.value), TextOf(queued));
   }
-  for (const HeldLease& lease : study->open.leases()) {
+  for (const server::HeldLease& lease : study->open.leases()) {
     set(absl::StrCat("lease #", lease.trial.value), TextOf(lease));
   }
-  const History history = study->history();
+  const sampler::History history = study->history();
   set("history sequence", absl::StrCat(history.sequence(), " ", history.num_finished()));
   for (const auto& [number, trial] : history.trials()) {
     set(absl::StrCat("trial #", number.value), TextOf(trial));
   }
-  HPO_ASSIGN_OR_RETURN(const StudyStatus status, DescribeStudy(scheduler.state(), name));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus status, server::DescribeStudy(scheduler.state(), name));
   set("counts", TextOf(status.counts));
   set("best", absl::StrCat(status.best_trial ? status.best_trial->value : -1, " ",
                            status.best_value.value_or(0.0), " ", status.best_violation));
@@ -85,7 +87,7 @@ absl::Status AddStudy(const TrialScheduler& scheduler, const std::string& name, 
 
 }  // namespace
 
-absl::StatusOr<StudyImage> TakeImage(const TrialScheduler& scheduler) {
+absl::StatusOr<StudyImage> TakeImage(const server::TrialScheduler& scheduler) {
   StudyImage image;
   for (const std::string& name : scheduler.state().studies.Names()) {
     HPO_RETURN_IF_ERROR(AddStudy(scheduler, name, image));

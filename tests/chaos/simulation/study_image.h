@@ -15,7 +15,7 @@ namespace hpo {
 // the pruner said of a running trial, wall clock that is not stored yet.
 using StudyImage = std::map<std::string, std::string>;
 
-absl::StatusOr<StudyImage> TakeImage(const TrialScheduler& scheduler);
+absl::StatusOr<StudyImage> TakeImage(const server::TrialScheduler& scheduler);
 
 //   Internal  the images differ; names the first field and both texts
 absl::Status CompareImages(const StudyImage& memory, const StudyImage& rebuilt);

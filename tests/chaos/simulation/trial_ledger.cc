@@ -23,20 +23,22 @@ absl::Status Broken(const TrialId& trial, AttemptNumber attempt, const Words&...
 
 }  // namespace
 
-absl::StatusOr<std::vector<TrialRecord>> LoadRows(const TrialStore& trials) {
-  HPO_ASSIGN_OR_RETURN(const std::vector<TrialStore::LastEvent> events, trials.LastEvents());
-  std::vector<TrialRecord> rows;
-  for (const TrialStore::LastEvent& event : events) {
+absl::StatusOr<std::vector<server::TrialRecord>> LoadRows(const server::TrialStore& trials) {
+  HPO_ASSIGN_OR_RETURN(const std::vector<server::TrialStore::LastEvent> events,
+                       trials.LastEvents());
+  std::vector<server::TrialRecord> rows;
+  for (const server::TrialStore::LastEvent& event : events) {
     HPO_ASSIGN_OR_RETURN(rows.emplace_back(), trials.LoadTrialWithAttempts(event.trial));
   }
-  std::sort(rows.begin(), rows.end(), [](const TrialRecord& a, const TrialRecord& b) {
-    return a.trial.id.number < b.trial.id.number;
-  });
+  std::sort(rows.begin(), rows.end(),
+            [](const server::TrialRecord& a, const server::TrialRecord& b) {
+              return a.trial.id.number < b.trial.id.number;
+            });
   return rows;
 }
 
 bool TrialLedger::IsAlive(const Holder& holder, absl::Duration now) const {
-  return HealthOf(holder.renewed_at, now, options_.lease) != LeaseHealth::kExpired;
+  return server::HealthOf(holder.renewed_at, now, options_.lease) != server::LeaseHealth::kExpired;
 }
 
 absl::Status TrialLedger::Assigned(const LeaseRef& lease, const WorkerFacts& holder,
@@ -122,12 +124,12 @@ void TrialLedger::Registered(const WorkerFacts& facts) {
 
 void TrialLedger::Restarted(absl::Duration now) {
   for (auto& [trial, entry] : trials_) {
-    if (entry.holder) entry.holder->renewed_at = RenewedByRestart(now, options_.lease);
+    if (entry.holder) entry.holder->renewed_at = server::RenewedByRestart(now, options_.lease);
   }
 }
 
-absl::Status TrialLedger::Audit(const std::string& study, const std::vector<TrialRecord>& rows,
-                                absl::Duration now) {
+absl::Status TrialLedger::Audit(const std::string& study,
+                                const std::vector<server::TrialRecord>& rows, absl::Duration now) {
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].trial.id.number.value != static_cast<int64_t>(i)) {
       return absl::InternalError(absl::StrCat("study ", study, ": trial #", i, " is missing"));
@@ -142,7 +144,8 @@ absl::Status TrialLedger::Audit(const std::string& study, const std::vector<Tria
   return absl::OkStatus();
 }
 
-absl::Status TrialLedger::AuditRow(const TrialRecord& row, Entry& entry, absl::Duration now) const {
+absl::Status TrialLedger::AuditRow(const server::TrialRecord& row, Entry& entry,
+                                   absl::Duration now) const {
   const Trial& trial = row.trial;
   int64_t expected = 1;
   for (const Attempt& attempt : trial.attempts) {
@@ -176,7 +179,8 @@ absl::Status TrialLedger::AuditRow(const TrialRecord& row, Entry& entry, absl::D
   return absl::OkStatus();
 }
 
-absl::Status TrialLedger::AuditEnd(const TrialRecord& row, Entry& entry, absl::Duration now) const {
+absl::Status TrialLedger::AuditEnd(const server::TrialRecord& row, Entry& entry,
+                                   absl::Duration now) const {
   const Trial& trial = row.trial;
   if (!entry.end) {
     if (entry.holder && IsAlive(*entry.holder, now) && !options_.answers_may_be_lost) {

@@ -21,13 +21,13 @@
 namespace hpo {
 
 struct LedgerOptions {
-  LeasePolicy lease;
+  server::LeasePolicy lease;
   // Whether a call that did its work may have been answered with an error.
   bool answers_may_be_lost = false;
 };
 
 // Every trial of a study with its attempts, by number.
-absl::StatusOr<std::vector<TrialRecord>> LoadRows(const TrialStore& trials);
+absl::StatusOr<std::vector<server::TrialRecord>> LoadRows(const server::TrialStore& trials);
 
 // Times are readings of Clock::Monotonic(). Not thread-safe.
 class TrialLedger {
@@ -50,7 +50,7 @@ class TrialLedger {
 
   // Holds the rows of a study, by number, against the record: none missing, none held by somebody
   // else, none with another end than was told.
-  absl::Status Audit(const std::string& study, const std::vector<TrialRecord>& rows,
+  absl::Status Audit(const std::string& study, const std::vector<server::TrialRecord>& rows,
                      absl::Duration now);
 
   int64_t num_told() const { return num_told_; }
@@ -64,15 +64,15 @@ class TrialLedger {
     absl::Duration renewed_at;
   };
   struct Entry {
-    AttemptNumber newest = kNoAttempt;
+    AttemptNumber newest = server::kNoAttempt;
     std::optional<Holder> holder;
     std::optional<TrialState> end;
     std::optional<TrialOutcome> outcome;  // as told; nullopt: the server's own decision
   };
 
   bool IsAlive(const Holder& holder, absl::Duration now) const;
-  absl::Status AuditRow(const TrialRecord& row, Entry& entry, absl::Duration now) const;
-  absl::Status AuditEnd(const TrialRecord& row, Entry& entry, absl::Duration now) const;
+  absl::Status AuditRow(const server::TrialRecord& row, Entry& entry, absl::Duration now) const;
+  absl::Status AuditEnd(const server::TrialRecord& row, Entry& entry, absl::Duration now) const;
 
   const LedgerOptions options_;
   std::map<TrialId, Entry> trials_;

@@ -6,7 +6,7 @@
 namespace hpo {
 namespace {
 
-constexpr LeasePolicy kPolicy{.ttl = absl::Seconds(60)};
+constexpr server::LeasePolicy kPolicy{.ttl = absl::Seconds(60)};
 const LeaseRef kFirst{.trial = {"s", TrialNumber{0}}, .attempt = AttemptNumber{1}, .token = "a"};
 const LeaseRef kSecond{.trial = {"s", TrialNumber{0}}, .attempt = AttemptNumber{2}, .token = "b"};
 
@@ -21,8 +21,8 @@ FinishRequest Completes(const LeaseRef& lease) {
   return {.lease = lease, .outcome = Completed{.metrics = {{"score", 1.0}}, .model_path = ""}};
 }
 
-TrialRecord RunningRow() {
-  TrialRecord row;
+server::TrialRecord RunningRow() {
+  server::TrialRecord row;
   row.trial.id = kFirst.trial;
   row.trial.state = TrialState::kRunning;
   row.trial.attempts = {Attempt{.number = AttemptNumber{1}, .state = AttemptState::kLeased}};
@@ -49,7 +49,7 @@ TEST_F(TrialLedgerTest, ATrialHasOneHolder) {
 TEST_F(TrialLedgerTest, ALeaseThatIsKeptAliveIsNotLost) {
   ASSERT_TRUE(ledger_.Beat(kFirst, Directive::kContinue, absl::Seconds(100)).ok());
   EXPECT_FALSE(ledger_.Beat(kFirst, Directive::kLeaseLost, absl::Seconds(220)).ok());
-  TrialRecord queued = RunningRow();
+  server::TrialRecord queued = RunningRow();
   queued.trial.state = TrialState::kQueued;
   queued.trial.attempts[0].state = AttemptState::kLost;
   EXPECT_FALSE(ledger_.Audit("s", {queued}, absl::Seconds(220)).ok());
@@ -70,7 +70,7 @@ TEST_F(TrialLedgerTest, ATrialEndsOnce) {
 TEST_F(TrialLedgerTest, RowsAreHeldAgainstTheRecord) {
   EXPECT_TRUE(ledger_.Audit("s", {RunningRow()}, absl::Seconds(1)).ok());
   EXPECT_FALSE(ledger_.Audit("s", {}, absl::Seconds(1)).ok()) << "lost";
-  TrialRecord unheard = RunningRow();
+  server::TrialRecord unheard = RunningRow();
   unheard.trial.attempts.push_back(
       Attempt{.number = AttemptNumber{2}, .state = AttemptState::kLeased});
   unheard.trial.attempts[0].state = AttemptState::kLost;
@@ -83,7 +83,7 @@ TEST_F(TrialLedgerTest, RowsAreHeldAgainstTheRecord) {
 TEST_F(TrialLedgerTest, AToldResultIsTheStoredOne) {
   ASSERT_TRUE(
       ledger_.Finished(Completes(kFirst), {.state = TrialState::kCompleted, .stored = true}).ok());
-  TrialRecord row = RunningRow();
+  server::TrialRecord row = RunningRow();
   row.trial.state = TrialState::kCompleted;
   row.trial.attempts[0].state = AttemptState::kFinished;
   row.trial.outcome = Completes(kFirst).outcome;

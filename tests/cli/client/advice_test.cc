@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 TEST(WithServer, CommandsThatAskAServerNameIt) {
@@ -36,4 +36,4 @@ TEST(WithoutGoingOn, LeavesTheReason) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

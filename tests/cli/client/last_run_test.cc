@@ -8,7 +8,7 @@
 
 #include "common/command_line/temporary_folder.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,4 +39,4 @@ TEST(LastRun, IsTheOneThatWasRememberedWhileItsDatabaseIsThere) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

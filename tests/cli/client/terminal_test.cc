@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 TEST(Terminal, CutsBetweenCharacters) {
@@ -41,4 +41,4 @@ TEST(Terminal, APipeIsNotInteractiveAndColumnsCanBeSet) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

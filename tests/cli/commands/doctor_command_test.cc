@@ -5,7 +5,7 @@
 
 #include "tests/cli/run_program.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -74,4 +74,4 @@ TEST(Doctor, NeedsNoServer) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

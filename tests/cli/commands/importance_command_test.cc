@@ -7,12 +7,12 @@
 #include "tests/cli/run_program.h"
 #include "tests/server/coordinator_fixture.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::HasSubstr;
 
-class ImportanceTest : public CoordinatorFixture {
+class ImportanceTest : public server::CoordinatorFixture {
  protected:
   ProgramResult Run(std::vector<std::string> words) const {
     words.insert(words.begin(), {"study", "importance"});
@@ -22,7 +22,7 @@ class ImportanceTest : public CoordinatorFixture {
 };
 
 TEST_F(ImportanceTest, AssessesCompletedTrials) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   const std::string session = Register();
   for (const double score : {0.5, 0.9, 0.7}) {
     Complete(Acquire(session, absl::StrCat("a", score)).assignment(), score);
@@ -46,7 +46,8 @@ TEST_F(ImportanceTest, AssessesCompletedTrials) {
 }
 
 TEST_F(ImportanceTest, WhatIsNotModelledIsNotImportant) {
-  ASSERT_TRUE(Create(absl::StrCat(kPlainStudy, "  seed: {int: [1, 65535], model: false}\n")).ok());
+  ASSERT_TRUE(
+      Create(absl::StrCat(server::kPlainStudy, "  seed: {int: [1, 65535], model: false}\n")).ok());
   const std::string session = Register();
   for (const double score : {0.5, 0.9, 0.7}) {
     Complete(Acquire(session, absl::StrCat("a", score)).assignment(), score);
@@ -60,7 +61,7 @@ TEST_F(ImportanceTest, WhatIsNotModelledIsNotImportant) {
 
 TEST_F(ImportanceTest, NamesWhatIsMissing) {
   EXPECT_EQ(Run({"absent"}).status, 3);
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   const std::string session = Register();
   Complete(Acquire(session, "a1").assignment(), 0.5);
   const ProgramResult few = Run({"plain"});
@@ -75,4 +76,4 @@ TEST_F(ImportanceTest, NamesWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

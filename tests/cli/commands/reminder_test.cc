@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using ::testing::ElementsAre;
@@ -90,4 +90,4 @@ TEST(Reminder, WithoutAnythingToWaitForItIsSilentAndEnds) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 class DatasetProfileTest : public testing::Test {
@@ -38,10 +38,10 @@ class DatasetProfileTest : public testing::Test {
 };
 
 // Counts letters, so that the profile's own counting is told apart.
-class LetterTokenizer final : public Tokenizer {
+class LetterTokenizer final : public text::Tokenizer {
  public:
-  Encoding Encode(absl::string_view text, std::optional<absl::string_view> pair,
-                  int64_t) const override {
+  text::Encoding Encode(absl::string_view text, std::optional<absl::string_view> pair,
+                        int64_t) const override {
     return {.ids = std::vector<int32_t>(text.size() + pair.value_or("").size() + 2)};
   }
   int64_t NumSpecialTokens(bool) const override { return 2; }
@@ -146,4 +146,4 @@ TEST(LengthStatistics, TheMeanMaximumOfABatchIsExact) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -9,7 +9,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/cli/run_program.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -498,4 +498,4 @@ TEST(MemoryStatusJson, WhatIsNotKnownIsNull) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -8,7 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/cli/run_program.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -132,4 +132,4 @@ TEST_F(MemoryDataset, RefusesInOneLine) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

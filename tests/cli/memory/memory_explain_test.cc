@@ -6,7 +6,7 @@
 #include "cli/render/memory_text.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -159,4 +159,4 @@ TEST(CompareText, ShowsWhatIsMoreAndLess) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

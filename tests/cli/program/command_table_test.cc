@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 struct Line {
@@ -72,4 +72,4 @@ TEST(CommandTable, ACommandsHelpShowsTheExamplesThatBeginWithIt) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

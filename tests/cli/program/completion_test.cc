@@ -9,7 +9,7 @@
 
 #include "tests/cli/run_program.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::Contains;
@@ -93,4 +93,4 @@ TEST(Completion, OtherShellsAreNamed) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -16,14 +16,14 @@
 #include "tests/cli/run_program.h"
 #include "tests/server/coordinator_fixture.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
 
 // `hpo` against a real server in this process.
-class ProgramTest : public CoordinatorFixture {
+class ProgramTest : public server::CoordinatorFixture {
  protected:
   ProgramResult Run(std::vector<std::string> words) const {
     if (coordinator_ != nullptr) {
@@ -64,7 +64,7 @@ TEST_F(ProgramTest, AnEmptyServerSaysWhatToDo) {
 }
 
 TEST_F(ProgramTest, AStudyFileIsValidatedThenCreated) {
-  const std::string path = WriteStudy(kPlainStudy);
+  const std::string path = WriteStudy(server::kPlainStudy);
   const ProgramResult valid = Run({"study", "validate", path});
   EXPECT_EQ(valid.status, 0) << valid.err;
   EXPECT_THAT(valid.out, StartsWith(path + " is valid: study plain\n"));
@@ -76,17 +76,17 @@ TEST_F(ProgramTest, AStudyFileIsValidatedThenCreated) {
   EXPECT_EQ(RunJson({"study", "show"})["name"], "plain");
 
   ASSERT_EQ(Run({"enqueue"}).status, 0);  // a study without trials may still change
-  std::string changed = kPlainStudy;
+  std::string changed = server::kPlainStudy;
   changed.replace(changed.find("maximize"), 8, "minimize");
   ExpectFails({"study", "create", WriteStudy(changed)}, 4, "direction");
-  ExpectFails({"study", "validate", WriteStudy(std::string(kPlainStudy) + "bugdet: {}\n")}, 2,
-              "did you mean 'budget'?");
+  ExpectFails({"study", "validate", WriteStudy(std::string(server::kPlainStudy) + "bugdet: {}\n")},
+              2, "did you mean 'budget'?");
   ExpectFails({"study", "validate", folder_ / "absent.yaml"}, 3, "absent.yaml");
 }
 
 TEST_F(ProgramTest, AStudyFileIsValidatedWithoutAServerWithAllItsErrors) {
   const std::string nobody = "127.0.0.1:1";
-  const std::string path = WriteStudy(kPlainStudy);
+  const std::string path = WriteStudy(server::kPlainStudy);
   const ProgramResult valid = RunProgram({"study", "validate", path, "--server", nobody});
   EXPECT_EQ(valid.status, 0) << valid.err;
   EXPECT_THAT(valid.out, StartsWith(path + " is valid: study plain\nno server answers at"));
@@ -106,7 +106,7 @@ TEST_F(ProgramTest, AStudyFileIsValidatedWithoutAServerWithAllItsErrors) {
 }
 
 TEST_F(ProgramTest, ASecondStudyOfOneFileHasANameOfItsOwn) {
-  const std::string path = WriteStudy(kPlainStudy);
+  const std::string path = WriteStudy(server::kPlainStudy);
   EXPECT_EQ(Run({"study", "create", path}).out, "study plain created\n");
   EXPECT_EQ(Run({"study", "create", path, "--name", "second"}).out, "study second created\n");
   EXPECT_EQ(Run({"study", "create", "criteria", "--name", "third"}).out, "study third created\n");
@@ -119,7 +119,7 @@ TEST_F(ProgramTest, ASecondStudyOfOneFileHasANameOfItsOwn) {
 }
 
 TEST_F(ProgramTest, TrialsAreSortedAndChosenByWhatTheyHave) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   const std::string session = Register();
   for (const double score : {0.5, 0.9, 0.7}) {
     Complete(Acquire(session, "a" + std::to_string(score)).assignment(), score);
@@ -159,7 +159,7 @@ TEST_F(ProgramTest, HelpHasTheExamplesOfTheCommandAtHand) {
 }
 
 TEST_F(ProgramTest, TrialsAreListedShownAndFiltered) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   const std::string session = Register();
   Complete(Acquire(session, "a1").assignment(), 0.5);
   v1::Outcome oom;
@@ -188,7 +188,7 @@ TEST_F(ProgramTest, TrialsAreListedShownAndFiltered) {
 }
 
 TEST_F(ProgramTest, TheBestTrialIsShownAndExported) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   const std::filesystem::path model = folder_ / "best";
   std::filesystem::create_directory(model);
   std::ofstream(model / "config.json") << "{}";
@@ -206,7 +206,7 @@ TEST_F(ProgramTest, TheBestTrialIsShownAndExported) {
 }
 
 TEST_F(ProgramTest, TwoObjectivesAreShownAsTwoWithTheirFront) {
-  std::string yaml = kPlainStudy;
+  std::string yaml = server::kPlainStudy;
   const std::string one = "objective: {metric: score, direction: maximize}";
   yaml.replace(yaml.find(one), one.size(),
                "objective:\n  - {metric: score, direction: maximize}\n"
@@ -235,7 +235,7 @@ TEST_F(ProgramTest, TwoObjectivesAreShownAsTwoWithTheirFront) {
 }
 
 TEST_F(ProgramTest, ATrialIsEnqueuedWithTypedValues) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   const nlohmann::json trial = RunJson({"enqueue", "train.batch_size=8", "head=deep",
                                         "--demonstration", "--no-admission", "--micro-batch", "4"});
   EXPECT_EQ(trial["params"]["train.batch_size"], 8);
@@ -249,7 +249,7 @@ TEST_F(ProgramTest, ATrialIsEnqueuedWithTypedValues) {
 }
 
 TEST_F(ProgramTest, ABudgetIsExtended) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   EXPECT_EQ(Run({"study", "extend", "plain", "--trials", "9"}).out,
             "plain: budget of 9 trials, 0 done\n");
   EXPECT_EQ(
@@ -283,7 +283,7 @@ class FollowedOutput : public std::stringbuf {
 };
 
 TEST_F(ProgramTest, AWatchEndsWithTheStudy) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   FollowedOutput output;
   std::future<ProgramResult> watch = std::async(std::launch::async, [&] {
     const std::string address = coordinator_->address();
@@ -302,7 +302,7 @@ TEST_F(ProgramTest, AWatchEndsWithTheStudy) {
 }
 
 TEST_F(ProgramTest, AWatchOutlivesTheServerAndShowsWhatItMissed) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   const std::string address = coordinator_->address();
   Client client(address);
   // The first event says that the watch is connected.
@@ -320,9 +320,9 @@ TEST_F(ProgramTest, AWatchOutlivesTheServerAndShowsWhatItMissed) {
   EXPECT_TRUE(first.get().ok());
   coordinator_.reset();
 
-  CoordinatorOptions options = Options();
-  options.listen = ParseListenAddress(address).value();
-  auto again = Coordinator::Start(options, clock_);
+  server::CoordinatorOptions options = Options();
+  options.listen = server::ParseListenAddress(address).value();
+  auto again = server::Coordinator::Start(options, clock_);
   ASSERT_TRUE(again.ok()) << again.status();
   coordinator_ = *std::move(again);
   ASSERT_TRUE(client.WaitUntilReachable(absl::Seconds(30)));
@@ -341,7 +341,7 @@ TEST_F(ProgramTest, AWatchOutlivesTheServerAndShowsWhatItMissed) {
 }
 
 TEST_F(ProgramTest, AStudyPausesResumesAndStopsAndAWatchSeesIt) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   const std::string session = Register();
   const v1::Assignment running = Acquire(session, "a1").assignment();
   FollowedOutput output;
@@ -373,7 +373,7 @@ TEST_F(ProgramTest, AStudyPausesResumesAndStopsAndAWatchSeesIt) {
 }
 
 TEST_F(ProgramTest, TrialsAreStoppedAndCancelled) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   ASSERT_EQ(Run({"enqueue"}).status, 0);
   ExpectFails({"trial", "stop", "0"}, 4, "expected a running one, got QUEUED");
   EXPECT_EQ(Run({"trial", "cancel", "0"}).out, "trial #0 of plain cancelled\n");
@@ -386,7 +386,7 @@ TEST_F(ProgramTest, TrialsAreStoppedAndCancelled) {
 }
 
 TEST_F(ProgramTest, AStudyThatFailuresEndedIsStatusSevenAndShowsTheLast) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   ASSERT_EQ(Run({"study", "extend", "--trials", "100"}).status, 0);
   const std::string session = Register();
   v1::Outcome failed;
@@ -407,7 +407,7 @@ TEST_F(ProgramTest, AStudyThatFailuresEndedIsStatusSevenAndShowsTheLast) {
 }
 
 TEST_F(ProgramTest, AFinishedStudyWithoutACompletedTrialIsStatusSix) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   const std::string session = Register();
   v1::Outcome failed;
   failed.mutable_failed()->set_failure_class(v1::FAILURE_CLASS_BAD_DATA);
@@ -418,7 +418,7 @@ TEST_F(ProgramTest, AFinishedStudyWithoutACompletedTrialIsStatusSix) {
 }
 
 TEST_F(ProgramTest, MemoryIsUnknownWithoutAWorkerThatTells) {
-  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
   ExpectFails({"memory", "estimate", "train.batch_size=8"}, 4, "memory");
   ExpectFails({"memory", "estimate", "--limit", "much"}, 2, "expected a size such as 2GiB");
 }
@@ -448,4 +448,4 @@ TEST_F(ProgramTest, WrongUseIsStatusTwo) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -9,7 +9,7 @@
 #include "tests/fakes/full_values.h"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -160,4 +160,4 @@ TEST(OutputJson, IsTheSameByteForByte) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

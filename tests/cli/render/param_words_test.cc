@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 SearchSpace Space() {
@@ -90,4 +90,4 @@ TEST(ParamWords, MistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

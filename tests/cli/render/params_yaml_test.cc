@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 TEST(ParamsYaml, EveryValueReadsBackAsWhatItIs) {
@@ -30,4 +30,4 @@ TEST(ParamsYaml, EveryValueReadsBackAsWhatItIs) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

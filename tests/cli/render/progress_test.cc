@@ -5,7 +5,7 @@
 #include "cli/client/terminal.h"
 #include "common/command_line/wrapped_line.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 StudyStatus HalfDone() {
@@ -113,4 +113,4 @@ TEST(Progress, SeveralObjectivesHaveAFrontAndNoBest) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

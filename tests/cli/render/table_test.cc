@@ -4,7 +4,7 @@
 
 #include "cli/client/terminal.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 TEST(Table, PadsColumnsToTheirWidestCell) {
@@ -88,4 +88,4 @@ TEST(Table, CellsAreMadePrintable) {
 TEST(Table, WithoutRowsThereAreTitles) { EXPECT_EQ(Table({{"A"}, {"B"}}).Render(80), "A  B\n"); }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -10,7 +10,7 @@
 #include "cli/render/trial_text.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -337,4 +337,4 @@ TEST(Json, EveryOutcomeHasAKind) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

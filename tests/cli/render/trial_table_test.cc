@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -80,4 +80,4 @@ TEST(TrialTable, WhereTheColumnsHaveNoRoomParametersShareOne) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

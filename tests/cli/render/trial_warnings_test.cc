@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using ::testing::ElementsAre;
@@ -26,4 +26,4 @@ TEST(TrialWarnings, AreThoseOfTrialsEachOnce) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

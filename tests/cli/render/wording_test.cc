@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 TEST(Wording, DurationsHaveTwoUnitsAtMost) {
@@ -99,4 +99,4 @@ TEST(Wording, ProgressAndOoms) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

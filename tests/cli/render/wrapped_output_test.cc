@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 TEST(WrappedOutput, BreaksWholeLinesAndLeavesARedrawnOneAlone) {
@@ -34,4 +34,4 @@ TEST(WrappedOutput, SaysWhereNothingCanBeWritten) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

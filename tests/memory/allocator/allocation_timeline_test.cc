@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using Level = AllocationTimeline::Level;
@@ -64,4 +64,4 @@ TEST(AllocationTimeline, APartThatOnlyShrinksDoesNotRaiseThePeak) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using Block = AllocatorModel::Block;
@@ -406,4 +406,4 @@ INSTANTIATE_TEST_SUITE_P(
                     AllocatorOptions{.roundup_power2_divisions = 8}));
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

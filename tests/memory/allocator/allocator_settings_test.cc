@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using ::testing::HasSubstr;
@@ -48,4 +48,4 @@ TEST(AllocatorSettings, SayWhatWasExpected) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

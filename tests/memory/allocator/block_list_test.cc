@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using Index = BlockList::Index;
@@ -55,4 +55,4 @@ TEST(BlockList, UsesThePlaceOfARemovedBlockAgain) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using Entry = FreePool::Entry;
@@ -66,4 +66,4 @@ TEST(FreePool, DoesWhatASortedListDoes) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

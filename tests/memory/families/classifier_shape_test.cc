@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "tests/memory/tiny_input.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 TEST(HeadParameterBytes, CountsWeightAndBiasOfEveryLayer) {
@@ -17,4 +17,4 @@ TEST(HeadParameterBytes, CountsWeightAndBiasOfEveryLayer) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/memory/simulated_law.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 NeedObservation Used(const ParamMap& params, Bytes bytes) { return {params, bytes, false}; }
@@ -316,4 +316,4 @@ TEST(LearnedNeed, AvoidsOomsUnderLawsThatItHasToLearn) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

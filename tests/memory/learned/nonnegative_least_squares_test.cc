@@ -5,7 +5,7 @@
 #include "common/base/random.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 std::vector<double> Row(const Columns& a, const std::vector<size_t>& columns, size_t row) {
@@ -109,4 +109,4 @@ TEST(FitNonNegative, LeverageGivesTheErrorWithoutTheRow) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -10,7 +10,7 @@
 #include "tests/memory/tiny_input.h"
 #include "tests/memory/varying_trial.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 EstimateInput GpuInput(int64_t batch_size, int64_t grad_accum = 1) {
@@ -155,4 +155,4 @@ TEST(CachedReplay, BoundsTheOrdersThatBatchesOfVaryingLengthTake) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -8,7 +8,7 @@
 #include "common/base/random.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 const ResidualClass kCpu{.device_kind = "cpu"};
@@ -284,4 +284,4 @@ TEST(WithMargin, RoundsUpAndStaysInRange) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/memory/tiny_input.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using ::testing::ElementsAre;
@@ -131,4 +131,4 @@ TEST(DrawBatches, ManyRowsAreNotDrawn) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

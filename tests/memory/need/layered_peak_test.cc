@@ -9,7 +9,7 @@
 #include "memory/need/trial_trace.h"
 #include "tests/memory/tiny_input.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 EstimateInput InputOf(const std::string& model, int64_t layers, bool cpu) {
@@ -73,4 +73,4 @@ TEST(LayeredPeak, IsThatOfTheWholeTraceWithoutPadding) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

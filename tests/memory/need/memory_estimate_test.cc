@@ -10,7 +10,7 @@
 #include "memory/plan/memory_plan.h"
 #include "tests/memory/tiny_input.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using ::testing::HasSubstr;
@@ -365,4 +365,4 @@ TEST(MemoryEstimate, CountsTheBuffersOfAsManyThreadsAsThereAre) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -16,7 +16,7 @@
 #include "tests/memory/random_input.h"
 #include "tests/memory/tiny_input.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using testing::ElementsAre;
@@ -348,4 +348,4 @@ TEST(EstimateWithin, OnACpuTheClosedFormAdmitsAndTheReplayRefuses) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "tests/memory/simulated_law.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 SearchSpace SpaceOf(std::vector<Parameter> parameters) {
@@ -114,4 +114,4 @@ TEST(NeedTerms, SelectedTermsKeepTheirValueAndDirection) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

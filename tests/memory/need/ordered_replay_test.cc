@@ -13,7 +13,7 @@
 #include "tests/memory/tiny_input.h"
 #include "tests/memory/varying_trial.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Every pass played, whatever has been played before it.
@@ -105,4 +105,4 @@ TEST(ReplayReservedPeak, IsOfACardAlone) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -4,7 +4,7 @@
 #include "memory/need/memory_replay.h"
 #include "tests/memory/tiny_input.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 EstimateInput OnCard(int64_t batch_size, int64_t grad_accum = 1) {
@@ -91,4 +91,4 @@ TEST(ReplayTable, PassesOnWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "memory/need/device_defaults.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 FitDecider Decider(MemoryPolicy policy, const std::string& kind = "cuda", Bytes base = MiB(640)) {
@@ -240,4 +240,4 @@ TEST(AdviseConfig, RefusesWhatIsNoConfiguration) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -10,7 +10,7 @@
 #include "memory/need/memory_replay.h"
 #include "tests/memory/tiny_input.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 constexpr const char* kTokenizer = "vocabulary-digest";
@@ -430,4 +430,4 @@ TEST(FitDecider, AnswersForManyAsForEach) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

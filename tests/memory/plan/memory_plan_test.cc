@@ -9,7 +9,7 @@
 #include "memory/need/replay_table.h"
 #include "tests/memory/tiny_input.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 EstimateInput Configured(int64_t batch_size, int64_t grad_accum) {
@@ -217,4 +217,4 @@ TEST(PartSizes, SplitsEveryBatchWithoutLosingARow) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

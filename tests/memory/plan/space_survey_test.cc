@@ -9,7 +9,7 @@
 #include "memory/need/device_defaults.h"
 #include "memory/plan/config_advice.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Knows every model of the catalogue that our trainer runs.
@@ -224,4 +224,4 @@ TEST(SurveySpace, WantsACard) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

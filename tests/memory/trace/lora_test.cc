@@ -9,7 +9,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 const nlohmann::json& Golden() {
@@ -224,4 +224,4 @@ TEST(FrozenBytes, OfALlamaAgreeWithTheSource) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 int64_t Total(const OptimizerSpec& spec, const std::vector<ParameterExtent>& parameters) {
@@ -56,4 +56,4 @@ TEST(OptimizerStates, NamesGoThereAndBack) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -11,7 +11,7 @@
 #include "memory/ops/tensor_ops.h"
 #include "memory/trace/traced_device.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // "+4 -4": sizes of what is allocated and freed.
@@ -374,4 +374,4 @@ TEST(StepTracer, CheckpointingIsNothingWithoutRecording) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

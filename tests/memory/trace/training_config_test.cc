@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "memory/need/memory_estimate.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 using ::testing::HasSubstr;
@@ -168,4 +168,4 @@ TEST(TrainingConfig, EffectiveBatchDoesNotOverflow) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Texts of up to 5 questions and one of 26, every query 40 tokens long.
@@ -138,4 +138,4 @@ TEST(LargestPasses, WithoutQuestionsATextIsARow) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

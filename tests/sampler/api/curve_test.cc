@@ -7,7 +7,7 @@
 #include "common/base/random.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -66,4 +66,4 @@ TEST(Curve, NoNumberIsNoBest) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

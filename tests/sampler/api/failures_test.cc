@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 class FailingTrials {
@@ -81,4 +81,4 @@ TEST(WhyFailed, TheShareIsJudgedFromTheTenthTrialOn) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

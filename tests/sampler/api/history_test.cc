@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 const std::vector<Objective> kMaximizeF1 = {{"macro_f1", Direction::kMaximize}};
@@ -211,4 +211,4 @@ TEST(MemoryViolation, WithoutAKnownLimitOnlyWhatRanOutDidNotFit) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

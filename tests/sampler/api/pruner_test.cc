@@ -6,7 +6,7 @@
 #include "sampler/factory/make_pruner.h"
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr TrialNumber kAsking{1000};
@@ -230,4 +230,4 @@ TEST(WilcoxonPruner, NeedsABestTrialWithNumbers) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include "sampler/factory/make_sampler.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 StudySpec CmaStudy(std::vector<Parameter> parameters, uint64_t seed = 1) {
@@ -74,7 +74,7 @@ TEST(CmaEsSampler, AvoidsWhatFailsAndWhatDoesNotFit) {
     return result;
   });
   study.set_feasibility([](std::span<const ParamMap> batch) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : batch) {
       const bool fits_in = *FindDouble(params, "y") < 100.0;
       fits.push_back({.fits = fits_in, .needed = fits_in ? GiB(1) : GiB(99)});
@@ -166,4 +166,4 @@ TEST(CmaEsSampler, WhereNothingOfUseIsKnownItDrawsAtRandom) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

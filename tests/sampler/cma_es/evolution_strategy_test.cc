@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using Function = std::function<double(const std::vector<double>&)>;
@@ -155,4 +155,4 @@ TEST(Merit, CompletedBeforeStoppedBeforeUseless) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -7,7 +7,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Trials that have ended, with these losses by number.
@@ -198,4 +198,4 @@ TEST(AutoSampler, GoesByTheBudgetOfEachAsk) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 class Trials {
@@ -170,4 +170,4 @@ TEST(WhyTargetReached, OfWhatIsMaximizedMoreIsBetter) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

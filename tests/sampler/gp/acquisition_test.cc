@@ -9,7 +9,7 @@
 #include "sampler/space/model_view.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Two numbers, a choice and a grid, observed at random places.
@@ -64,7 +64,7 @@ class AcquisitionTest : public testing::Test {
   Acquisition QualityAlone() const { return Acquisition({&*inputs_, &*quality_}, -0.45, {}); }
 
   std::optional<ScoredCandidate> Maximize(const Acquisition& acquisition,
-                                          BatchFeasibility feasibility,
+                                          memory::BatchFeasibility feasibility,
                                           const std::vector<Codes>& tried = {},
                                           const SearchBox* box = nullptr) const {
     const AskContext context{TrialNumber{0}, space_, GiB(16), std::move(feasibility)};
@@ -194,8 +194,8 @@ TEST_F(AcquisitionTest, ABoxOnACoarseGridReachesTheNextStep) {
 }
 
 TEST_F(AcquisitionTest, TheSearchStaysWhereConfigurationsFit) {
-  const BatchFeasibility feasibility = [](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+  const memory::BatchFeasibility feasibility = [](std::span<const ParamMap> candidates) {
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       fits.push_back(
           {.fits = *FindDouble(params, "y") + *FindDouble(params, "x") < 0.5, .needed = GiB(1)});
@@ -248,9 +248,10 @@ TEST_F(AcquisitionTest, WhatWasTriedIsNotFoundAgain) {
 
 TEST_F(AcquisitionTest, NothingIsFoundWhereNothingFits) {
   EXPECT_FALSE(Maximize(QualityAlone(), [](std::span<const ParamMap> candidates) {
-                 return std::vector<Fit>(candidates.size(), Fit{.fits = false, .needed = GiB(99)});
+                 return std::vector<memory::Fit>(candidates.size(),
+                                                 memory::Fit{.fits = false, .needed = GiB(99)});
                }).has_value());
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

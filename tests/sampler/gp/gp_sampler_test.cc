@@ -14,7 +14,7 @@
 #include "sampler/gp/quality_points.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using ::testing::HasSubstr;
@@ -196,7 +196,7 @@ TEST(GpSampler, LearnsWhereMemoryEnds) {
 TEST(GpSampler, ProposesOnlyWhatFitsAndThereTheBest) {
   SimulatedStudy study(Square(1), Bowl);
   study.set_feasibility([](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) fits.push_back({.fits = X(params, "y") < 0.5});
     return fits;
   });
@@ -341,4 +341,4 @@ TEST(GpSampler, SuggestionsAreTheSameOnEveryMachine) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using Function = ValueAndSlope (*)(double);
@@ -56,4 +56,4 @@ TEST(LogImprovement, IsFiniteWhereverAPredictionCanLie) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

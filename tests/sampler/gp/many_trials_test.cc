@@ -10,7 +10,7 @@
 #include "sampler/space/model_view.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr int64_t kTrials = 700;
@@ -125,4 +125,4 @@ TEST(QualityPoints, TheBestThatIsFeasibleStaysInTheModel) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -5,7 +5,7 @@
 
 #include "sampler/gp/surrogate/matern_kernel.h"
 
-namespace hpo {
+namespace hpo::sampler {
 
 using Rows = std::vector<std::vector<double>>;
 
@@ -15,4 +15,4 @@ inline PointTable TableOf(const Rows& rows, size_t num_axes) {
   return points;
 }
 
-}  // namespace hpo
+}  // namespace hpo::sampler

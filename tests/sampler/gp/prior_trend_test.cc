@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/sampler/gp/point_rows.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 double SlowWave(double x) { return std::sin(5.0 * x); }
@@ -91,4 +91,4 @@ TEST(TakeOff, APriorThatLeavesNothingIsNoDivisionByNothing) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using ::testing::HasSubstr;
@@ -143,4 +143,4 @@ TEST(RegretBound, LossesThatSayNothingEndNothing) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

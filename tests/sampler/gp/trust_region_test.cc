@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Trials on two axes.
@@ -116,4 +116,4 @@ TEST_F(TrustRegionTest, OneTrialIsARegion) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -5,7 +5,7 @@
 #include "common/base/random.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using Matrix = std::vector<std::vector<double>>;
@@ -128,4 +128,4 @@ TEST(CholeskyFactor, SurvivesASingularMatrix) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

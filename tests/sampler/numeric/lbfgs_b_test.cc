@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 double Rosenbrock(std::span<const double> x, std::span<double> gradient) {
@@ -134,4 +134,4 @@ TEST(LbfgsB, AStartWithoutAValueIsGivenBack) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 void ExpectGolden(const std::string& name, double (*function)(double)) {
@@ -93,4 +93,4 @@ TEST(PortableMath, EveryLaneHasTheBitsOfOneDouble) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

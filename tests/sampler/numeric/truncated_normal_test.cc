@@ -6,7 +6,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Relative to the expected value, with a floor for values near zero.
@@ -105,4 +105,4 @@ TEST(TruncatedNormal, LogAddExpHandlesInfinities) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 TEST(PriorWorth, IsTheRankCorrelationLessWhatChanceBrings) {
@@ -93,8 +93,8 @@ TEST(SuggestFromPriors, PassesOverWhatWasTriedIsOutsideOrDoesNotFit) {
   History history;
   history.Apply({1, {.number = TrialNumber{0}, .params = {{"x", 0.02}}}});
   space.parameters[0].domain = FloatDomain{.low = 0.01, .high = 1.0};
-  const BatchFeasibility above = [](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+  const memory::BatchFeasibility above = [](std::span<const ParamMap> candidates) {
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       fits.push_back({.fits = *FindDouble(params, "x") > 0.015, .needed = Bytes{1}});
     }
@@ -233,4 +233,4 @@ INSTANTIATE_TEST_SUITE_P(Samplers, WarmStart, ::testing::Values("auto", "gp", "t
                          [](const auto& param) { return std::string(param.param); });
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Finished trials numbered in the order they are added.
@@ -171,4 +171,4 @@ TEST(FewerBeside, AllBesideThreeHalfBesideTwentyOneAThirdBesideMany) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using nlohmann::json;
@@ -188,4 +188,4 @@ TEST(ProposalService, AClosedModelIsGone) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -11,7 +11,7 @@
 #include "sampler/api/pruner.h"
 #include "sampler/factory/make_pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr int kTrials = 40;
@@ -154,4 +154,4 @@ TEST(EpochsOfATrial, MayBeNumberedFromZero) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -9,7 +9,7 @@
 #include "sampler/api/pruner.h"
 #include "sampler/factory/make_pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 int64_t Epoch(double epoch) { return std::llround(epoch * static_cast<double>(kEpoch)); }
@@ -187,4 +187,4 @@ TEST(WhyNeverStopped, SaysThatAStudyFileMeansSteps) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -15,7 +15,7 @@
 #include "sampler/api/pruner.h"
 #include "sampler/factory/make_pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr std::array<int, 6> kBatches = {8, 16, 32, 64, 128, 256};
@@ -233,4 +233,4 @@ INSTANTIATE_TEST_SUITE_P(Others, Fairness,
                          NameOfCase);
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Folds trials given by their reports, in "smaller is better" sign.
@@ -195,4 +195,4 @@ TEST(PercentilePruner, SaysWhichShareItKeeps) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

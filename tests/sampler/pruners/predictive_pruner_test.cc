@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Trials that the pruner may stop; 1 in 6 it never does.
@@ -146,4 +146,4 @@ TEST_F(PredictivePrunerTest, SaysWhyInTheMetricsOwnUnit) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 TEST(SignedRank, CountsSignAssignments) {
@@ -52,4 +52,4 @@ TEST(SignedRank, OppositeSignsAddUpToMoreThanOneByWhatBothCount) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

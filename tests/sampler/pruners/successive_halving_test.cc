@@ -7,7 +7,7 @@
 #include "sampler/pruners/asha_pruner.h"
 #include "sampler/pruners/hyperband_pruner.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using Values = std::map<int64_t, double>;
@@ -222,4 +222,4 @@ TEST(Hyperband, WithoutALastResourceItWaitsForACompletedTrial) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

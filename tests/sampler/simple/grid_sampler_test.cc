@@ -8,7 +8,7 @@
 #include "sampler/factory/make_sampler.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 CategoricalDomain Choices(std::vector<std::string> names) {
@@ -41,7 +41,7 @@ class GridTest : public testing::Test {
     sampler_->Observe({++next_, trial});
   }
 
-  absl::StatusOr<Suggestion> Ask(BatchFeasibility feasibility = nullptr) const {
+  absl::StatusOr<Suggestion> Ask(memory::BatchFeasibility feasibility = nullptr) const {
     return sampler_->Suggest({TrialNumber{next_}, study_.space, GiB(8), std::move(feasibility)});
   }
 
@@ -77,8 +77,8 @@ TEST_F(GridTest, TheFirstParameterTurnsSlowest) {
 }
 
 TEST_F(GridTest, WhatDoesNotFitIsPassedAndSaid) {
-  const BatchFeasibility small = [](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+  const memory::BatchFeasibility small = [](std::span<const ParamMap> candidates) {
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       fits.push_back({.fits = *FindInt(params, "size") > 8, .needed = GiB(9)});
     }
@@ -95,7 +95,7 @@ TEST_F(GridTest, WhatDoesNotFitIsPassedAndSaid) {
 
 TEST_F(GridTest, WhereNothingLeftFitsTheLeastNeedIsNamed) {
   const auto next = Ask([](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       fits.push_back({.fits = false, .needed = GiB(1 + *FindInt(params, "size"))});
     }
@@ -167,7 +167,7 @@ TEST(GridSampler, AHugeGridIsNotWalkedToItsEnd) {
   }
   SimulatedStudy simulated(study, [](const ParamMap&) -> std::optional<double> { return 1.0; });
   simulated.set_feasibility([](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       fits.push_back(
           {.fits = *FindInt(params, "p0") > 4, .needed = GiB(10 - *FindInt(params, "p0"))});
@@ -202,4 +202,4 @@ TEST(GridSampler, ContradictionsLeaveOutWhatTheyForbid) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include "sampler/factory/make_sampler.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 StudySpec QmcStudy(std::vector<Parameter> parameters, uint64_t seed = 3) {
@@ -94,7 +94,7 @@ TEST(QmcSampler, RunningTrialsAreNotRepeated) {
 TEST(QmcSampler, PointsThatDoNotFitAreReplacedByOtherPoints) {
   SimulatedStudy study(QmcStudy({MakeParameter("x", FloatDomain{})}), Zero);
   study.set_feasibility([](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       fits.push_back({.fits = *FindDouble(params, "x") < 0.25, .needed = GiB(1)});
     }
@@ -137,4 +137,4 @@ TEST(QmcSampler, FiveHundredParameters) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

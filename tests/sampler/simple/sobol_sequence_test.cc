@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // SciPy's points, all dimensions.
@@ -77,4 +77,4 @@ TEST(OwenScramble, FlipsDigitsByTheDigitsBeforeThem) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

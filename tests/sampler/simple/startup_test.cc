@@ -4,7 +4,7 @@
 
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 StudySpec StudyOf(std::vector<Parameter> parameters) {
@@ -79,4 +79,4 @@ TEST(StartupTrials, AreTheSameWhereNoLimitIsKnown) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -5,7 +5,7 @@
 #include "sampler/space/random_configuration.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 SearchSpace TwoIntegers() {
@@ -16,9 +16,9 @@ SearchSpace TwoIntegers() {
 }
 
 // Needs a + b GiB.
-BatchFeasibility SumFits(int64_t limit) {
+memory::BatchFeasibility SumFits(int64_t limit) {
   return [limit](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       const int64_t sum = *FindInt(params, "a") + *FindInt(params, "b");
       fits.push_back({.fits = sum <= limit, .needed = GiB(sum)});
@@ -113,4 +113,4 @@ TEST(FindCheapest, StopsAtTheFirstFitOrAtTheLeastNeed) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

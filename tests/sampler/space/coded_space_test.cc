@@ -8,7 +8,7 @@
 #include "sampler/space/random_configuration.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 ParamValue Text(const char* text) { return std::string(text); }
@@ -185,4 +185,4 @@ TEST(CodedSpace, DrawsAreUniformOnTheirScale) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include "sampler/tpe/model_space.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 SearchSpace BatchSpace() {
@@ -128,4 +128,4 @@ TEST(EffectiveBatch, DrawsStayNearTheProductsSeen) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

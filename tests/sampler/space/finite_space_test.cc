@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 using ::testing::HasSubstr;
@@ -48,7 +48,7 @@ class FiniteSpace : public testing::Test {
   }
 
   absl::StatusOr<Suggestion> Ask(const SearchSpace& space, ParamMap proposed,
-                                 BatchFeasibility feasibility = {}) {
+                                 memory::BatchFeasibility feasibility = {}) {
     WithoutRepetition sampler(std::make_unique<OneConfiguration>(std::move(proposed)), 7);
     for (const auto& [number, trial] : history_.trials()) sampler.Observe({number.value, trial});
     return sampler.Suggest({.number = TrialNumber{sequence_ + 1},
@@ -162,7 +162,7 @@ TEST_F(FiniteSpace, ASeedMakesRepetitionsWorthWhile) {
 TEST_F(FiniteSpace, WhatDoesNotFitIsLeftOut) {
   const SearchSpace space = FourConfigurations();
   const auto only_x = [](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       fits.push_back({.fits = params.at("b") == ParamValue(std::string("x")), .needed = GiB(2)});
     }
@@ -179,4 +179,4 @@ TEST_F(FiniteSpace, WhatDoesNotFitIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

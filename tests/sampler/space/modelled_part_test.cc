@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // `seeds` of them, which are not modelled, before and after what is.
@@ -59,4 +59,4 @@ TEST(ModelledPart, TriedInWhateverState) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include "common/space/search_space_validation.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr double kLargest = std::numeric_limits<double>::max();
@@ -206,4 +206,4 @@ TEST(ValueAtPart, StaysInTheDomainAtTheEnds) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 SearchSpace Space() {
@@ -69,4 +69,4 @@ TEST(ConfigurationAt, NamesTheParameterThatIsLeftNoValue) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr size_t kMany = 100'000;
@@ -83,4 +83,4 @@ TEST(UntriedOf, OnlySmallSpacesThatCanBeCounted) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "sampler/numeric/truncated_normal.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr int kNumCells = 20;
@@ -94,4 +94,4 @@ TEST(CellKernels, OfManyNothingIsKept) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

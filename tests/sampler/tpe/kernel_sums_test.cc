@@ -9,7 +9,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "sampler/numeric/truncated_normal.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 const KernelLoops& kBaseline = *LoopsOf(SimdPath::kBaseline);
@@ -373,4 +373,4 @@ INSTANTIATE_TEST_SUITE_P(KernelLoops, EveryPath,
                          testing::Values(SimdPath::kAvx2, SimdPath::kAvx512));
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -6,7 +6,7 @@
 #include "sampler/space/model_view.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 SearchSpace Square() {
@@ -94,4 +94,4 @@ TEST(ModelSpace, MarginalsOfNumbersCountLessWhereNothingHasConditions) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

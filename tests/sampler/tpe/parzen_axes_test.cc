@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 Coordinate CoordinateAt(double position) { return {.present = true, .at = position, .cell = {}}; }
@@ -51,4 +51,4 @@ TEST(ContinuousAxis, BandwidthsOfEqualPositionsAreTheFloor) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

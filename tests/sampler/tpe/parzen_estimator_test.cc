@@ -13,7 +13,7 @@
 #include "tests/sampler/golden_space.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 Point At(double position) { return {{.present = true, .at = position, .cell = {}}}; }
@@ -361,4 +361,4 @@ TEST(ParzenEstimator, RefusesWhatIsNotAPoint) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

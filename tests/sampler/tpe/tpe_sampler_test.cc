@@ -10,7 +10,7 @@
 #include "sampler/factory/make_sampler.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 StudySpec SmoothStudy(const std::string& sampler, uint64_t seed) {
@@ -360,7 +360,7 @@ TEST(TpeSampler, SeeksTheBestThatFits) {
     return -*FindDouble(params, "x");
   });
   study.set_feasibility([](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
+    std::vector<memory::Fit> fits;
     for (const ParamMap& params : candidates) {
       const double x = *FindDouble(params, "x");
       fits.push_back({.fits = x <= 3.0, .needed = MiB(1000 + static_cast<int64_t>(10 * x))});
@@ -410,4 +410,4 @@ TEST(TpeSampler, SuggestMayRunConcurrentlyWithItself) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

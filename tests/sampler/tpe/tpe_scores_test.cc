@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "sampler/numeric/portable_math.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 constexpr char kAmongAll[] = " times as likely among the good trials as among all";
@@ -54,4 +54,4 @@ TEST(TpeScores, TheFirstOfEqualsDecided) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

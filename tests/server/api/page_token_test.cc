@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 const TrialFilter kAll;
@@ -32,4 +32,4 @@ TEST(PageToken, RefusesWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

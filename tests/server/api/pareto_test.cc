@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 Trial MakeTrial(int64_t number, const Metrics& metrics) {
@@ -129,4 +129,4 @@ TEST(Pareto, EndsWithItsCaller) {
 TEST(Pareto, OfNothingIsNothing) { EXPECT_TRUE(Front({}, {{"f1", Direction::kMaximize}}).empty()); }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

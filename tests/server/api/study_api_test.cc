@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -208,4 +208,4 @@ TEST_F(StudyApiTest, ADrainEndsWatchesAndRefusesWrites) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -3,7 +3,7 @@
 #include "common/protocol/refusal.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 class WorkerApiTest : public SchedulerFixture {
@@ -136,4 +136,4 @@ TEST_F(WorkerApiTest, NobodyRegistersWhileDraining) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/coordinator_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -67,4 +67,4 @@ TEST_F(CoordinatorMetricsTest, TellsOfTheServersStudies) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -80,4 +80,4 @@ TEST(Metrics, SaysEachNameOnceAndAllItsSamplesAfterIt) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

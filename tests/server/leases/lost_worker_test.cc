@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -202,4 +202,4 @@ TEST_F(LostWorkerTest, AGoodbyeOfItsOwnAfterARestartCostsNoRetry) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr Bytes kLimit = GiB(8);
@@ -161,4 +161,4 @@ TEST(RetryPolicy, AnUnhealthyWorkerCountsAsALoss) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -11,7 +11,7 @@
 #include "server/coordinator.h"
 #include "tests/server/coordinator_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::AllOf;
@@ -307,4 +307,4 @@ TEST_F(OptunaApiTest, AStudyInTheRowOfAnotherIsAnother) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

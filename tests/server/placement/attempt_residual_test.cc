@@ -5,15 +5,15 @@
 #include "memory/plan/fit_decision.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 const ParamMap kParams = {{"model.name", std::string("tiny")}, {"train.batch_size", int64_t{8}}};
 constexpr MemoryPlan kWhole{.effective_batch = 8, .micro_batch = 8};
 constexpr MemoryPlan kHalf{.effective_batch = 8, .micro_batch = 4};
 
-MemoryEstimate EstimateOf(const MemoryPlan& plan) {
-  return (**FitDecider(BertStudy(), MakeBertWorker("w")).Estimate(kParams, plan)).estimate;
+memory::MemoryEstimate EstimateOf(const MemoryPlan& plan) {
+  return (**memory::FitDecider(BertStudy(), MakeBertWorker("w")).Estimate(kParams, plan)).estimate;
 }
 
 AttemptRecord MakeAttempt() {
@@ -41,7 +41,7 @@ TEST(ResidualOf, ACompletedAttemptIsExact) {
   request.memory.live_peak = request.memory.live_peak * 3;
   const auto record = Judge(request);
   ASSERT_TRUE(record);
-  EXPECT_EQ(record->residual.residual_class, (ResidualClass{.device_kind = "cpu"}));
+  EXPECT_EQ(record->residual.residual_class, (memory::ResidualClass{.device_kind = "cpu"}));
   EXPECT_NEAR(record->residual.score, 2.0, 1e-9);
   EXPECT_FALSE(record->residual.censored);
   EXPECT_EQ(record->predicted, EstimateOf(kWhole));
@@ -74,7 +74,7 @@ TEST(ResidualOf, AnOomBoundsTheSmallestPlanThatMetIt) {
   EXPECT_TRUE(record->residual.censored);
   EXPECT_EQ(record->plan, kHalf);
   EXPECT_EQ(record->limit, oom.limit);
-  EXPECT_EQ(record->residual.score, *CensoredScore(EstimateOf(kHalf), oom.limit));
+  EXPECT_EQ(record->residual.score, *memory::CensoredScore(EstimateOf(kHalf), oom.limit));
   oom.limit = Bytes{};  // not told: the attempt's
   EXPECT_EQ(Judge(Ended(oom))->limit, GiB(1));
 }
@@ -120,4 +120,4 @@ TEST(ResidualOf, WithoutAnEstimateThereIsNoResidual) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

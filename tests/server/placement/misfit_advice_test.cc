@@ -7,7 +7,7 @@
 #include "sampler/factory/make_sampler.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::AllOf;
@@ -39,14 +39,14 @@ WorkerFacts Worker(const std::string& name, Bytes capacity) {
 
 // With a margin, in whole MiB and more, of a configuration in parts of `micro_batch`.
 Bytes NeedOf(int64_t batch_size, int64_t length, int64_t micro_batch) {
-  const FitDecider decider(LengthStudy(), Worker("any", GiB(8)));
+  const memory::FitDecider decider(LengthStudy(), Worker("any", GiB(8)));
   const auto planned =
       decider.Estimate({{"model.name", std::string("tiny")},
                         {"train.batch_size", batch_size},
                         {"tok.max_length", length}},
                        {.effective_batch = batch_size, .micro_batch = micro_batch});
   EXPECT_TRUE(planned.ok() && planned->has_value());
-  return Bytes{(RequiredBytes(**planned).count / MiB(1).count + 1) * MiB(1).count};
+  return Bytes{(memory::RequiredBytes(**planned).count / MiB(1).count + 1) * MiB(1).count};
 }
 
 std::string Advice(MemoryPolicy policy, Bytes capacity) {
@@ -116,8 +116,8 @@ TEST(MisfitAdvisor, FollowsStudyAndCapacity) {
 
 class MisfitStatusTest : public SchedulerFixture {
  protected:
-  std::unique_ptr<Sampler> MakeStudySampler(const StudySpec& spec) override {
-    return MakeSampler(spec);
+  std::unique_ptr<sampler::Sampler> MakeStudySampler(const StudySpec& spec) override {
+    return sampler::MakeSampler(spec);
   }
 };
 
@@ -170,4 +170,4 @@ TEST_F(MisfitStatusTest, AProposalIsStoredWithItsReason) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -22,7 +22,7 @@
 #include "grpcpp/grpcpp.h"
 #include "hpo/v1/study.grpc.pb.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using testing::HasSubstr;
@@ -194,4 +194,4 @@ TEST(UnixListener, IsItsOwnersAloneAndLeavesNoFile) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -5,7 +5,7 @@
 
 #include "proto/convert/outcome_proto.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using testing::HasSubstr;
@@ -220,4 +220,4 @@ TEST(ConvertWorker, AnswersGoOut) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

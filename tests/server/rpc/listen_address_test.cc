@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using testing::HasSubstr;
@@ -109,4 +109,4 @@ TEST(ListenAddress, AnAnsweredUnixSocketIsInUseAndALeftOverOneIsNot) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "grpcpp/generic/generic_stub.h"
 #include "tests/server/coordinator_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // A server that the test owns, in addition to the fixture's coordinator.
@@ -115,4 +115,4 @@ TEST_F(RpcServerTest, ShutdownIsIdempotentAndFreesThePort) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

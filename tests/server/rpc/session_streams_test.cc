@@ -10,7 +10,7 @@
 #include "server/rpc/worker_service.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // A client's end of a stream, with a connection of its own.
@@ -137,4 +137,4 @@ TEST_F(SessionStreamsTest, StreamsHoldNoThreads) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -6,7 +6,7 @@
 #include "server/api/study_api.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -205,4 +205,4 @@ TEST_F(ArchiveTest, EveryTableOfAStudyIsArchived) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

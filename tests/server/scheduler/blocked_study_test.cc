@@ -6,7 +6,7 @@
 #include "sampler/factory/make_sampler.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::AllOf;
@@ -38,8 +38,8 @@ Parameter BatchChoices(std::vector<ParamValue> choices) {
 
 class BlockedStudyTest : public SchedulerFixture {
  protected:
-  std::unique_ptr<Sampler> MakeStudySampler(const StudySpec& spec) override {
-    return MakeSampler(spec);
+  std::unique_ptr<sampler::Sampler> MakeStudySampler(const StudySpec& spec) override {
+    return sampler::MakeSampler(spec);
   }
 
   TrialState MeetOom(const Assignment& given) {
@@ -278,4 +278,4 @@ TEST_F(BlockedStudyTest, ATrialThatEndsByWaitingIsNoBlock) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

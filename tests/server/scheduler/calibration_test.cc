@@ -3,7 +3,7 @@
 #include "memory/plan/fit_decision.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 class CalibrationTest : public SchedulerFixture {
@@ -44,7 +44,7 @@ TEST_F(CalibrationTest, AnUnderestimateWidensTheMarginOfTheNext) {
   CompleteUsing(first, 1.5);
   EXPECT_NEAR(Factor(), 0.5, 1e-6);
   const Assignment second = MustAcquire(session);
-  EXPECT_EQ(second.required, WithMargin(second.predicted, Factor()));
+  EXPECT_EQ(second.required, memory::WithMargin(second.predicted, Factor()));
   // What would have fitted without the margin does not any more.
   const Assignment third = MustAcquire(session);
   Trial like_third;
@@ -54,7 +54,7 @@ TEST_F(CalibrationTest, AnUnderestimateWidensTheMarginOfTheNext) {
   StudySpec strict = BertStudy();
   strict.memory.policy = MemoryPolicy::kStrict;
   const MemoryKnowledge knowledge =
-      KnowledgeFor(strict, tight, History(), scheduler_->state().calibration.Snapshot());
+      KnowledgeFor(strict, tight, sampler::History(), scheduler_->state().calibration.Snapshot());
   EXPECT_FALSE(PlaceTrial(strict, tight, like_third, knowledge).fits);
   EXPECT_FALSE(
       AskFor(strict, tight, TrialNumber{9}, knowledge).feasibility({&third.params, 1}).front().fits)
@@ -132,4 +132,4 @@ TEST_F(CalibrationTest, AnUnderestimatedTrialWaitsForTheLargerCard) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

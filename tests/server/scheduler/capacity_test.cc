@@ -3,7 +3,7 @@
 #include "server/placement/capability.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::AllOf;
@@ -234,7 +234,7 @@ TEST_F(CapacityTest, ACardSmallerThanItsHeadroomRunsNothingHoweverOftenItIsAsked
   small.device.total = MiB(200);
   small.device.base = MiB(300);
   MemoryKnowledge knowledge;
-  knowledge.replays = std::make_shared<ReplayTable>();
+  knowledge.replays = std::make_shared<memory::ReplayTable>();
   Trial trial;
   trial.params = {{"train.batch_size", int64_t{8}}, {"model.name", std::string("tiny")}};
   for (int round = 0; round < 3; ++round) {
@@ -341,4 +341,4 @@ TEST_F(CapacityTest, ADemonstrationRunsUnadmittedAndIsCountedApart) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -5,7 +5,7 @@
 #include "absl/synchronization/notification.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr absl::Duration kLong = absl::Seconds(50);
@@ -145,4 +145,4 @@ TEST_F(ConcurrencyTest, DrainAndCancellationEndAWait) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

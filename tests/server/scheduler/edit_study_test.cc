@@ -7,7 +7,7 @@
 #include "server/trials/typed_params.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -21,8 +21,8 @@ Parameter Named(const std::string& name, Domain domain) {
 // With the real samplers.
 class EditStudyTest : public SchedulerFixture {
  protected:
-  std::unique_ptr<Sampler> MakeStudySampler(const StudySpec& spec) override {
-    return MakeSampler(spec);
+  std::unique_ptr<sampler::Sampler> MakeStudySampler(const StudySpec& spec) override {
+    return sampler::MakeSampler(spec);
   }
 
   StudyApi Api() { return StudyApi(*scheduler_); }
@@ -68,11 +68,11 @@ class EditStudyTest : public SchedulerFixture {
   ParamMap NextProposal() {
     StudyRuntime& study = **scheduler_->state().studies.Find("plain");
     absl::MutexLock lock(&study.sampler.propose_mutex());
-    const auto suggestion = study.sampler.Suggest(study.spec(), [&](const History&) {
-      return AskContext{.number = study.next_number(),
-                        .space = study.spec().space,
-                        .capacity = GiB(8),
-                        .feasibility = {}};
+    const auto suggestion = study.sampler.Suggest(study.spec(), [&](const sampler::History&) {
+      return sampler::AskContext{.number = study.next_number(),
+                                 .space = study.spec().space,
+                                 .capacity = GiB(8),
+                                 .feasibility = {}};
     });
     EXPECT_TRUE(suggestion.ok()) << suggestion.status();
     return suggestion.ok() ? suggestion->params : ParamMap{};
@@ -224,4 +224,4 @@ TEST_F(EditStudyTest, AWorkerThatRunsNoticesNothing) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

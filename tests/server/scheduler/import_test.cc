@@ -6,7 +6,7 @@
 #include "server/orders/import_trials.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -49,7 +49,7 @@ class ImportTest : public SchedulerFixture {
 
   TrialCounts Counts() { return StudyApi(*scheduler_).queries().GetStudy("plain")->counts; }
 
-  History Seen() { return (*scheduler_->state().studies.Find("plain"))->history(); }
+  sampler::History Seen() { return (*scheduler_->state().studies.Find("plain"))->history(); }
 };
 
 TEST_F(ImportTest, ATrialIsShownWithWhatItReachedAndWhereItIsFrom) {
@@ -91,9 +91,9 @@ TEST_F(ImportTest, TheSamplerSeesThemBeforeAndAfterARestart) {
                              .params = {{"train.batch_size", int64_t{2}}},
                              .outcome = StoppedByPruner{.pruner = "optuna"}};
   ExpectImport(Import({Imported(0, 16, 0.8), pruned}), 2, 0);
-  const History before = Seen();
+  const sampler::History before = Seen();
   ASSERT_EQ(before.trials().size(), 2u);
-  const HistoryTrial& first = before.trials().at(TrialNumber{0});
+  const sampler::HistoryTrial& first = before.trials().at(TrialNumber{0});
   EXPECT_EQ(first.losses, std::vector<double>{-0.8});
   EXPECT_EQ(first.intermediate, (std::map<int64_t, double>{{1, -0.4}, {2, -0.8}}));
   EXPECT_FALSE(first.budgeted);
@@ -216,5 +216,5 @@ EXPECT_EQ(ImportTrials(scheduler_->state(), import).status().code(), absl::Statu
 EXPECT_EQ(Counts().imported, 0);
 }  // namespace
 
-}  // namespace hpo
-}  // namespace hpo
+}  // namespace hpo::server
+}  // namespace hpo::server

@@ -2,7 +2,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -41,8 +41,8 @@ class LearnedNeedTest : public SchedulerFixture {
   MemoryKnowledge Knowledge(const WorkerFacts& worker) {
     return scheduler_->state().Knowledge(**scheduler_->state().studies.Find("plain"), worker);
   }
-  LearnedFit Learned(const WorkerFacts& worker, const ParamMap& params) {
-    return *FitDecider(PlainStudy(), worker, Knowledge(worker).evidence)
+  memory::LearnedFit Learned(const WorkerFacts& worker, const ParamMap& params) {
+    return *memory::FitDecider(PlainStudy(), worker, Knowledge(worker).evidence)
                 .Learned(params, worker.capacity);
   }
 };
@@ -68,7 +68,7 @@ TEST_F(LearnedNeedTest, AfterAFewRunsTheNeedIsKnown) {
   const WorkerFacts facts = MakeWorker("a", kSmallNeed);
   const std::string session = Register(facts);
   for (int i = 0; i < 6; ++i) Run(MustAcquire(session, kSmallNeed));  // batches 1 to 6
-  const LearnedFit fit = Learned(facts, Batch(7));
+  const memory::LearnedFit fit = Learned(facts, Batch(7));
   EXPECT_TRUE(fit.fits);
   EXPECT_EQ(fit.expected, GiB(7));
   EXPECT_FALSE(Learned(facts, Batch(12)).fits) << "though no OOM was ever met";
@@ -78,9 +78,10 @@ TEST_F(LearnedNeedTest, AfterAFewRunsTheNeedIsKnown) {
   EXPECT_GT(next.required, next.predicted);
   EXPECT_LE(next.required, next.limit);
   // The sampler is told the same.
-  const AskContext context = AskFor(PlainStudy(), facts, TrialNumber{99}, Knowledge(facts));
+  const sampler::AskContext context =
+      AskFor(PlainStudy(), facts, TrialNumber{99}, Knowledge(facts));
   const std::vector<ParamMap> candidates = {Batch(7), Batch(12)};
-  const std::vector<Fit> fits = context.feasibility(candidates);
+  const std::vector<memory::Fit> fits = context.feasibility(candidates);
   EXPECT_TRUE(fits[0].fits);
   EXPECT_FALSE(fits[1].fits);
   Restart();
@@ -132,4 +133,4 @@ TEST_F(LearnedNeedTest, WithoutAdmissionItRunsAnyway) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -4,7 +4,7 @@
 #include "server/api/study_api.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -189,4 +189,4 @@ TEST_F(OrdersTest, AnOrderForATrialInAnotherStateIsRefused) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -4,7 +4,7 @@
 #include "server/api/study_api.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -168,4 +168,4 @@ TEST_F(PreemptionTest, WithoutALimitNothingEnds) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

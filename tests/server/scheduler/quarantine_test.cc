@@ -3,7 +3,7 @@
 #include "server/api/study_api.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::AllOf;
@@ -123,4 +123,4 @@ TEST_F(QuarantineTest, AnUnreadableStudyIsListedAndTheOthersStart) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -4,7 +4,7 @@
 #include "server/trials/lease_token.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 class RestartTest : public SchedulerFixture {};
@@ -105,7 +105,7 @@ TEST_F(RestartTest, TheRebuiltHistoryEqualsTheFoldedOne) {
       Complete(lease, 0.1 * number);
     }
   }
-  const History before = (*scheduler_->state().studies.Find("plain"))->history();
+  const sampler::History before = (*scheduler_->state().studies.Find("plain"))->history();
   EXPECT_GT(before.sequence(), 10);
   Restart();
   EXPECT_EQ((*scheduler_->state().studies.Find("plain"))->history(), before);
@@ -122,7 +122,7 @@ TEST_F(RestartTest, ALateResultThatDoesNotCountTeachesMemoryWhatTheRowsSay) {
   const auto finished = scheduler_->results().FinishTrial("", late);
   ASSERT_TRUE(finished.ok()) << finished.status();
   ASSERT_FALSE(finished->stored);
-  const History before = (*scheduler_->state().studies.Find("plain"))->history();
+  const sampler::History before = (*scheduler_->state().studies.Find("plain"))->history();
   EXPECT_EQ(before.trials().at(TrialNumber{0}).intermediate.size(), 1u);
   Restart();
   EXPECT_EQ((*scheduler_->state().studies.Find("plain"))->history(), before);
@@ -178,4 +178,4 @@ TEST_F(RestartTest, ASecondServerOnTheFileIsRefused) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -14,7 +14,7 @@
 #include "tests/fakes/simulated_clock.h"
 #include "tests/fakes/temporary_database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 inline constexpr absl::Duration kTtl = absl::Seconds(60);
 
@@ -98,7 +98,7 @@ class SchedulerFixture : public ::testing::Test {
  protected:
   void SetUp() override { Start(); }
 
-  virtual std::unique_ptr<Sampler> MakeStudySampler(const StudySpec&) {
+  virtual std::unique_ptr<sampler::Sampler> MakeStudySampler(const StudySpec&) {
     return std::make_unique<ScriptedSampler>();
   }
 
@@ -109,7 +109,8 @@ class SchedulerFixture : public ::testing::Test {
     SchedulerOptions options;
     options.lease.ttl = kTtl;
     options.tick_interval = absl::ZeroDuration();
-    options.factories.make_sampler = [this](const StudySpec& spec, std::vector<PriorStudy> priors) {
+    options.factories.make_sampler = [this](const StudySpec& spec,
+                                            std::vector<sampler::PriorStudy> priors) {
       if (!priors.empty()) given_ = std::move(priors);
       return MakeStudySampler(spec);
     };
@@ -206,10 +207,10 @@ class SchedulerFixture : public ::testing::Test {
   }
 
   // What the sampler that was made last of some was given.
-  std::vector<PriorStudy> given_;
+  std::vector<sampler::PriorStudy> given_;
   TemporaryDatabase database_;
   SimulatedClock clock_;
   std::unique_ptr<TrialScheduler> scheduler_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

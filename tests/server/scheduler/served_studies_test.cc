@@ -3,7 +3,7 @@
 
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -97,4 +97,4 @@ TEST_F(ServedStudiesTest, TheDataOfAnotherStudyAreNoObstacle) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -7,7 +7,7 @@
 #include "tests/server/scheduler/scheduler_fixture.h"
 #include "tests/server/storage/faulty_vfs.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -157,4 +157,4 @@ TEST_F(StorageFaultTest, AServerThatAnotherHasFollowedWritesNothing) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

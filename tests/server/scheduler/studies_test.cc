@@ -2,7 +2,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -180,4 +180,4 @@ TEST_F(StudiesTest, TheStudyWithFewerRunningTrialsIsServedFirst) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -4,7 +4,7 @@
 #include "server/api/study_api.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -145,4 +145,4 @@ TEST_F(StudyFailureTest, AMisspeltObjectiveEndsTheStudyWithTheNamesThatCame) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -4,7 +4,7 @@
 #include "server/api/study_api.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -219,4 +219,4 @@ TEST_F(StudyLifeTest, OnlyWhatFailedOrMemoryEndedIsTriedAgain) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

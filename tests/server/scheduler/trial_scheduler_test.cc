@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -66,8 +66,8 @@ TEST_F(TrialSchedulerTest, WhatIsInfeasibleIsTheSameAfterARestart) {
         Metrics{{"score", 0.1}, {"ms", 25.0}, {"gain", 0.5}}}) {
     Finish(MustAcquire(session).lease, Completed{.metrics = metrics, .model_path = ""});
   }
-  const History before = (*scheduler_->state().studies.Find("plain"))->history();
-  const HistoryTrial& second = before.trials().at(TrialNumber{1});
+  const sampler::History before = (*scheduler_->state().studies.Find("plain"))->history();
+  const sampler::HistoryTrial& second = before.trials().at(TrialNumber{1});
   EXPECT_EQ(second.violation, 0.5);
   EXPECT_EQ(second.excesses, (std::vector<double>{0.5, -0.5}));
   EXPECT_EQ(before.trials().at(TrialNumber{2}).violation, infinity);
@@ -468,4 +468,4 @@ TEST_F(TrialSchedulerTest, RequestIdsAreForgottenWhileTheServerRuns) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -1,7 +1,7 @@
 // Which of the trials that wait a free card takes, where the cards are of several sizes.
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr Bytes kSmallCard = GiB(8);
@@ -126,4 +126,4 @@ TEST_F(WaitingOrderTest, ADemonstrationNeedsNoRoom) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

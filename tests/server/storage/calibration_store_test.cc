@@ -6,7 +6,7 @@
 #include "server/storage/study_store.h"
 #include "tests/fakes/temporary_database.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 const absl::Time kCalibrated = absl::FromUnixSeconds(1'700'000'000);
@@ -43,9 +43,10 @@ class CalibrationStoreTest : public ::testing::Test {
     record.limit = GiB(4);
     record.device = {.kind = "cuda", .name = "H200", .driver = "580"};
     record.torch_build = "2.11.0+cu130";
-    record.residual = {.residual_class = {.device_kind = "cuda", .band = NeedBand::kFrom2To10GiB},
-                       .score = score,
-                       .censored = trial == 1};
+    record.residual = {
+        .residual_class = {.device_kind = "cuda", .band = memory::NeedBand::kFrom2To10GiB},
+        .score = score,
+        .censored = trial == 1};
     return record;
   }
 
@@ -118,4 +119,4 @@ TEST(MemoryResidualMigration, KeepsTheAttemptsOfADatabaseOfVersion1) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // What SQLite allocates for an open file: ours, then that of the real file system.
@@ -211,4 +211,4 @@ int FaultyVfs::Outcome(FileOperation operation, absl::string_view path) {
   return fault_.code;
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

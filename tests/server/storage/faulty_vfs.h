@@ -14,7 +14,7 @@
 
 struct sqlite3_vfs;
 
-namespace hpo {
+namespace hpo::server {
 
 enum class FileOperation { kOpen, kRead, kWrite, kSync, kMap };
 
@@ -60,4 +60,4 @@ class FaultyVfs {
   std::map<FileOperation, int64_t> done_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

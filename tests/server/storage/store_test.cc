@@ -16,7 +16,7 @@
 #include "tests/fakes/temporary_database.h"
 #include "tests/server/storage/faulty_vfs.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 namespace fs = std::filesystem;
@@ -295,4 +295,4 @@ TEST_F(RestoreTest, RefusesWhatWouldLoseSomething) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -9,7 +9,7 @@
 #include "server/storage/trial_row.h"
 #include "tests/fakes/temporary_database.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -435,4 +435,4 @@ TEST_F(StoresTest, OldChangesAreForgotten) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -6,7 +6,7 @@
 #include "tests/server/storage/faulty_vfs.h"
 #include "tests/server/storage/write_queue_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::Each;
@@ -108,4 +108,4 @@ TEST_F(FaultyWriteQueueTest, WhicheverWriteFailsRowsAreWhatCallersWereTold) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -11,7 +11,7 @@
 #include "server/storage/store.h"
 #include "tests/fakes/temporary_database.h"
 
-namespace hpo {
+namespace hpo::server {
 
 class WriteQueueTest : public ::testing::Test {
  protected:
@@ -74,4 +74,4 @@ class WriteQueueTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::server

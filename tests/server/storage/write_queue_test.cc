@@ -5,7 +5,7 @@
 
 #include "tests/server/storage/write_queue_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 TEST_F(WriteQueueTest, AWriteIsCommittedBeforeItsCallerHears) {
@@ -79,4 +79,4 @@ TEST_F(WriteQueueTest, AReaderCannotWrite) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -74,4 +74,4 @@ TEST_F(HeldTrialsTest, AWorkerThatClosedItsConnectionIsNamed) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -9,33 +9,33 @@
 #include "gtest/gtest.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 // Shows what it was told before each suggestion.
-class ShowingSampler final : public Sampler {
+class ShowingSampler final : public sampler::Sampler {
  public:
-  explicit ShowingSampler(History& shown) : shown_(shown) {}
-  void Observe(const HistoryEvent& event) override { told_.Apply(event); }
-  absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override {
+  explicit ShowingSampler(sampler::History& shown) : shown_(shown) {}
+  void Observe(const sampler::HistoryEvent& event) override { told_.Apply(event); }
+  absl::StatusOr<sampler::Suggestion> Suggest(const sampler::AskContext& context) const override {
     shown_ = told_;
     return ScriptedSampler().Suggest(context);
   }
 
  private:
-  History told_;
-  History& shown_;
+  sampler::History told_;
+  sampler::History& shown_;
 };
 
 class ReportsTest : public SchedulerFixture {
  protected:
-  std::unique_ptr<Sampler> MakeStudySampler(const StudySpec&) override {
+  std::unique_ptr<sampler::Sampler> MakeStudySampler(const StudySpec&) override {
     return std::make_unique<ShowingSampler>(to_sampler_);
   }
 
-  History InMemory() { return (*scheduler_->state().studies.Find("plain"))->history(); }
+  sampler::History InMemory() { return (*scheduler_->state().studies.Find("plain"))->history(); }
   void ExpectAsStored() {
-    const History before = InMemory();
+    const sampler::History before = InMemory();
     Restart();
     EXPECT_EQ(InMemory(), before);
   }
@@ -53,7 +53,7 @@ class ReportsTest : public SchedulerFixture {
             .metrics = {{"score", score}, {"other", 2.0}}};
   }
 
-  History to_sampler_;
+  sampler::History to_sampler_;
 };
 
 TEST_F(ReportsTest, InAnyOrderTheyAreWhatIsStored) {
@@ -93,7 +93,7 @@ TEST_F(ReportsTest, TheSamplerSeesEachTrialAsItIs) {
   for (int64_t step = 0; step < 50; ++step) {
     ASSERT_TRUE(Report(first, {At(step, 0.25)}).ok());
     if (step % 20 != 3) continue;
-    const History before = InMemory();
+    const sampler::History before = InMemory();
     MustAcquire(session);
     EXPECT_EQ(to_sampler_, before) << step;
   }
@@ -116,4 +116,4 @@ TEST_F(ReportsTest, TheLimitCountsWhatIsStoredAcrossARestart) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/scripted_sampler.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 std::unique_ptr<StudyRuntime> Study(const std::string& name) {
   StudyFactories factories;
-  factories.make_sampler = [](const StudySpec&, std::vector<PriorStudy>) {
+  factories.make_sampler = [](const StudySpec&, std::vector<sampler::PriorStudy>) {
     return std::make_unique<ScriptedSampler>();
   };
   factories.make_pruner = [](const StudySpec&) { return std::make_unique<ScriptedPruner>(0.5); };
@@ -76,4 +76,4 @@ TEST(StudyRegistry, WhatIsReadAnewRetiresWhatWasThere) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

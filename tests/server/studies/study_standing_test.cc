@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 const std::string kUsedUpByFailures =
@@ -74,7 +74,7 @@ std::vector<Case> BudgetCases() {
 
 // Of the same study.
 std::vector<Case> EndedCases() {
-  const TooManyFailures failure{.why = "5 trials failed", .last = TrialNumber{4}};
+  const sampler::TooManyFailures failure{.why = "5 trials failed", .last = TrialNumber{4}};
   const auto ordered = [](StudyOrder order, size_t num_held) {
     return StudySituation{.order = order, .open = {.num_held = num_held}};
   };
@@ -136,7 +136,8 @@ TEST(StudyStanding, ABudgetWithoutLimitsIsNeverUsedUp) {
 }
 
 TEST(StudyStanding, AHistoryWithoutTrialsSaysNothing) {
-  const HistoryVerdict verdict = JudgeHistory(History(), SpecOf(10, std::nullopt), TrialNumber{0});
+  const HistoryVerdict verdict =
+      JudgeHistory(sampler::History(), SpecOf(10, std::nullopt), TrialNumber{0});
   EXPECT_EQ(verdict.termination, "");
   EXPECT_EQ(verdict.target_reached, "");
   EXPECT_EQ(verdict.failure, std::nullopt);
@@ -144,4 +145,4 @@ TEST(StudyStanding, AHistoryWithoutTrialsSaysNothing) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

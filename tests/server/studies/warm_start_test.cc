@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -14,22 +14,22 @@ using ::testing::HasSubstr;
 
 constexpr char kBatch[] = "train.batch_size";
 
-HistoryTrial Ended(int64_t number, ParamMap params, double loss) {
+sampler::HistoryTrial Ended(int64_t number, ParamMap params, double loss) {
   return {.number = TrialNumber{number},
           .params = std::move(params),
           .state = TrialState::kCompleted,
           .losses = {loss}};
 }
 
-EarlierStudy Earlier(const std::vector<HistoryTrial>& trials) {
+EarlierStudy Earlier(const std::vector<sampler::HistoryTrial>& trials) {
   EarlierStudy earlier{.spec = PlainStudy("first"), .history = {}};
-  for (const HistoryTrial& trial : trials) earlier.history.Apply({1, trial});
+  for (const sampler::HistoryTrial& trial : trials) earlier.history.Apply({1, trial});
   return earlier;
 }
 
 TEST(ChoosePrior, TakesCompletedTrialsInsideTheSpace) {
   const double inf = std::numeric_limits<double>::infinity();
-  HistoryTrial failed = Ended(4, {{kBatch, int64_t{8}}}, 1.0);
+  sampler::HistoryTrial failed = Ended(4, {{kBatch, int64_t{8}}}, 1.0);
   failed.state = TrialState::kFailed;
   const EarlierStudy earlier =
       Earlier({Ended(0, {{kBatch, int64_t{8}}}, 0.5), Ended(1, {{kBatch, int64_t{65}}}, 0.5),
@@ -131,7 +131,7 @@ TEST_F(WarmStartTest, TheSamplerIsGivenTheTrialsAndAgainAfterARestart) {
   const PriorStatus expected{.study = "first", .num_trials = 3};
   EXPECT_THAT(Status("second").priors, ElementsAre(expected));
   ASSERT_EQ(given_.size(), 1u);
-  const PriorStudy before = given_.front();
+  const sampler::PriorStudy before = given_.front();
   EXPECT_EQ(before.name, "first");
   EXPECT_EQ(before.history.trials().size(), 3u);
   EXPECT_EQ(before.history.trials().at(TrialNumber{1}).losses, std::vector<double>{-0.9});
@@ -182,4 +182,4 @@ TEST_F(WarmStartTest, AnUnknownStudyIsRefusedAndNothingIsStored) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

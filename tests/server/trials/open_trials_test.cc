@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "server/trials/lease_token.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr TrialNumber kTrial{3};
@@ -80,9 +80,9 @@ TEST(OpenTrials, OnlyItsTokenRenewsALease) {
 TEST(OpenTrials, AStopIsDecidedOnce) {
   OpenTrials open(absl::ZeroDuration());
   int num_asked = 0;
-  const auto decide = [&num_asked]() -> std::optional<PruneDecision> {
+  const auto decide = [&num_asked]() -> std::optional<sampler::PruneDecision> {
     if (++num_asked == 1) return std::nullopt;
-    return PruneDecision{.pruner = "median"};
+    return sampler::PruneDecision{.pruner = "median"};
   };
   EXPECT_FALSE(open.DecideStop(kTrial, decide).has_value()) << "nobody runs it";
   EXPECT_EQ(num_asked, 0);
@@ -94,4 +94,4 @@ TEST(OpenTrials, AStopIsDecidedOnce) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -89,4 +89,4 @@ TEST_F(ObjectiveTest, ATrialWithoutItFailsAtOnceAndIsNotTheBest) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 TEST(TypedParams, NumbersTakeTheTypeOfTheirDomain) {
@@ -44,4 +44,4 @@ TEST(TypedParams, NumbersTakeTheTypeOfTheirDomain) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

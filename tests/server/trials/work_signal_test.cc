@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 TEST(WorkSignal, NewsOfBeforeTheWaitAreNotMissed) {
@@ -29,4 +29,4 @@ TEST(WorkSignal, ADrainWakesWhoeverWaits) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

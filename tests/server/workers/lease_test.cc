@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr LeasePolicy kPolicy{.ttl = absl::Seconds(60)};
@@ -40,4 +40,4 @@ TEST(Lease, AClosedConnectionMayBeMadeAgainFor15Seconds) {
 TEST(Lease, SixBeatsFitInATtl) { EXPECT_EQ(HeartbeatInterval(kPolicy), absl::Seconds(10)); }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

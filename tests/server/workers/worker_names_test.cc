@@ -3,7 +3,7 @@
 #include "spdlog/spdlog.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(20);
@@ -200,4 +200,4 @@ TEST_F(SameNameTest, AThousandTrialsAllComplete) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -17,7 +17,7 @@
 #include "tests/fakes/fake_coordinator.h"
 #include "worker/agent/loop/agent_loop.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // Starts fake_trainer and remembers each process.
 class CountingLauncher final : public TrainerLauncher {
@@ -168,4 +168,4 @@ class AgentLoopTest : public ::testing::Test {
   TrainerSlotOptions slot_options_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -6,7 +6,7 @@
 #include "common/protocol/refusal.h"
 #include "tests/worker/agent/agent_loop_fixture.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::IsEmpty;
@@ -191,4 +191,4 @@ TEST_F(AgentStopTest, ASecondSignalDoesNotWaitForTheTrainer) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

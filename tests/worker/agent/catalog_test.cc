@@ -15,7 +15,7 @@
 #include "worker/agent/catalog/data_catalog.h"
 #include "worker/agent/catalog/model_catalog.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -439,4 +439,4 @@ TEST_F(CatalogTest, ForeignTrainersMayHaveDataOfAnyForm) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -19,7 +19,7 @@
 #include "worker/agent/device/select_gpu.h"
 #include "worker/agent/loop/fleet.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -211,4 +211,4 @@ TEST(Fleet, AProgramThatIsNotThereIsAnInternalError) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

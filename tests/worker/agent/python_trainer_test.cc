@@ -17,7 +17,7 @@
 #include "tests/test_paths.h"
 #include "worker/agent/process/trainer_process.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::HasSubstr;
@@ -204,4 +204,4 @@ TEST_F(PythonTrainerTest, ScikitLearn) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

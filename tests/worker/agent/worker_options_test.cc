@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::HasSubstr;
@@ -219,4 +219,4 @@ TEST_F(WorkerOptionsTest, AllocatorAndThreads) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

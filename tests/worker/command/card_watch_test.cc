@@ -3,7 +3,7 @@
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 class FakeCard final : public GpuProbe {
@@ -75,4 +75,4 @@ TEST_F(CardWatchTest, ACardThatDoesNotAnswerTellsNothing) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::command

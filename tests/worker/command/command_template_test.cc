@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 // What /bin/sh prints for a command.
@@ -180,4 +180,4 @@ TEST(CommandTemplate, AJobHasItsPlanAndItsPaths) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::command

@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 using testing::HasSubstr;
@@ -187,4 +187,4 @@ TEST_F(MessageChannelTest, MessagesArriveWholeThroughASmallSocket) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::command

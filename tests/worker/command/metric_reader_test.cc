@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 using testing::AllOf;
@@ -382,4 +382,4 @@ TEST(MetricReader, KeepsTheLastLines) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::command

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 using testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(ParamText, APointStaysWhereItsBeginningIsAParameterToo) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::command

@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 // "NAME=VALUE NAME=VALUE" of a closed dict, "open", or "none".
@@ -156,4 +156,4 @@ TEST(PrintedDict, IsReadInOnePass) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::command

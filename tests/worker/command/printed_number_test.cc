@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 using testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST(PrintedNumber, PlainOnesStandAlone) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::command

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 TEST(ProgramFiles, AScriptThatReadsTheVariablesIsFound) {
@@ -26,4 +26,4 @@ TEST(ProgramFiles, AScriptThatReadsTheVariablesIsFound) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::command

@@ -13,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 using testing::ElementsAre;
@@ -333,4 +333,4 @@ TEST_F(RunCommandTest, DoesNotWaitForProcessesThatTheProgramLeaves) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::command

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "worker/command/command_template.h"
 
-namespace hpo {
+namespace hpo::command {
 namespace {
 
 TEST(WhyNotStarted, TheProgramThatTheCommandNames) {
@@ -49,4 +49,4 @@ TEST(WhyNotStarted, NotOneOfAScriptsOwn) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::command

@@ -17,7 +17,7 @@
 #include "worker/text/tokenizers/make_tokenizer.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 inline std::string GoldenTokenizersPath(const std::string& name) {
   return SourcePath("tests/golden/tokenizers/" + name);
@@ -73,4 +73,4 @@ inline size_t ExpectVectors(const std::string& file) {
   return rows.size();
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -5,7 +5,7 @@
 
 #include "worker/text/tokenizers/families/wordpiece.h"
 
-namespace hpo {
+namespace hpo::text {
 
 inline const Tokenizer& OneLetter() {
   static const auto* const tokenizer = new std::unique_ptr<PipelineTokenizer>(MakeBertTokenizer(
@@ -13,4 +13,4 @@ inline const Tokenizer& OneLetter() {
   return **tokenizer;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

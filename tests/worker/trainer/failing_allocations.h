@@ -5,7 +5,7 @@
 
 #include "worker/trainer/memory/counting_allocator.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Watches the process's allocator for as long as it lives. One thread allocates meanwhile.
 class FailingAllocations final : public AllocationWatcher {
@@ -31,4 +31,4 @@ class FailingAllocations final : public AllocationWatcher {
   int64_t fail_at_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

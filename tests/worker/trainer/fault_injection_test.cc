@@ -12,7 +12,7 @@
 #include "worker/trainer/program/run_trial.h"
 #include "worker/trainer/training/backward_barrier.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr MemoryPlan kHalves{.effective_batch = 8, .micro_batch = 4};
@@ -102,7 +102,7 @@ TEST_F(FaultInjectionTest, TheOptimizersUpdateAllocatesNothing) {
 
 TEST_F(FaultInjectionTest, AnEvaluationIsRedoneWithEqualMetrics) {
   const auto evaluate = [this](int64_t rows) {
-    return task_->Evaluate(EvaluationBatches(data_.validation, rows));
+    return task_->Evaluate(text::EvaluationBatches(data_.validation, rows));
   };
   const Metrics undisturbed = evaluate(6);
   const int64_t allocations = ForEveryAllocation([&] { evaluate(12); },
@@ -155,4 +155,4 @@ TEST(FaultInjectionInATrial, EveryPlaceEndsCleanWithTheWeightsOfAnUndisturbedTri
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

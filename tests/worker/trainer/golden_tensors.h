@@ -10,7 +10,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/files/safetensors.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 inline std::string GoldenPath(const std::string& name) {
   return SourcePath("tests/golden/" + name);
@@ -40,4 +40,4 @@ inline std::string ModelTestName(const testing::TestParamInfo<const char*>& info
   return name;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

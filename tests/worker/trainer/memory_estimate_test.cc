@@ -17,7 +17,7 @@
 #include "worker/trainer/tasks/text_classification.h"
 #include "worker/trainer/training/train_loop.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // One trial: a model, its data (every row of `tokens` tokens) and a plan.
@@ -78,8 +78,8 @@ TrainingOptions OptionsOf(const Point& point) {
   return options;
 }
 
-EncodedDataset MakeRows(const Point& point, int64_t rows) {
-  EncodedDataset data;
+text::EncodedDataset MakeRows(const Point& point, int64_t rows) {
+  text::EncodedDataset data;
   data.num_labels = point.labels;
   data.multi_label = point.multi_label;
   data.token_offsets.push_back(0);
@@ -136,7 +136,7 @@ Bytes MeasuredPeak(const Point& point, const TextData& data, const TrainingOptio
   NoEvents events;
   NoStops stops;
   StageLog log(job, **memory, events);
-  const EstimateInput input = EstimateInputOf(folder, data, options, {.kind = "cpu"});
+  const memory::EstimateInput input = EstimateInputOf(folder, data, options, {.kind = "cpu"});
   TextClassification task(*model, {.data = data, .max_positions = folder.shape.max_positions});
   TrainLoop loop({.job = job,
                   .options = options,
@@ -158,7 +158,7 @@ Bytes MeasuredPeak(const Point& point, const TextData& data, const TrainingOptio
 
 struct Comparison {
   Bytes measured;
-  MemoryEstimate estimate;
+  memory::MemoryEstimate estimate;
   double Excess() const {
     return static_cast<double>((estimate.live_peak - measured).count) /
            static_cast<double>(measured.count);
@@ -168,9 +168,9 @@ struct Comparison {
 Comparison Compare(const Point& point) {
   const TextData data = DataOf(point);
   const TrainingOptions options = OptionsOf(point);
-  const auto estimate =
-      EstimateMemory(EstimateInputOf(FolderOf(point), data, options, {.kind = "cpu"}),
-                     {.effective_batch = point.EffectiveBatch(), .micro_batch = point.micro_batch});
+  const auto estimate = memory::EstimateMemory(
+      EstimateInputOf(FolderOf(point), data, options, {.kind = "cpu"}),
+      {.effective_batch = point.EffectiveBatch(), .micro_batch = point.micro_batch});
   EXPECT_TRUE(estimate.ok()) << estimate.status();
   return {.measured = MeasuredPeak(point, data, options), .estimate = *estimate};
 }
@@ -271,4 +271,4 @@ TEST(MemoryEstimateAgainstTrainer, MiniLmIsACloseUpperBound) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

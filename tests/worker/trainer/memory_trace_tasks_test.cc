@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/same_events.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 TEST(MemoryTraceOfTasks, IsTheTrainersForRegression) {
@@ -133,4 +133,4 @@ TEST(MemoryTraceOfTasks, IsTheTrainersForSpansWithEveryTechnique) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

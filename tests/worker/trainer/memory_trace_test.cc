@@ -14,7 +14,7 @@
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/program/run_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 TEST(MemoryTrace, IsTheTrainersWithAndWithoutDropout) {
@@ -253,14 +253,15 @@ TEST(MemoryTrace, BoundsTheTrainersInBfloat16) {
       const SyntheticFolder folder(trial, testing::TempDir());
       const auto described = DescribeJob(folder.Job(), /*threads=*/1);
       ASSERT_TRUE(described.ok()) << described.status();
-      const auto predicted = ReplayMemory(described->input, described->plan, described->passes);
+      const auto predicted =
+          memory::ReplayMemory(described->input, described->plan, described->passes);
       ASSERT_TRUE(predicted.ok()) << predicted.status();
       RecordingEvents events;
       const OutcomeMessage outcome = RunTrial(folder.Job(), TestDevice(), events, events);
       const Bytes counted = outcome.memory.live_peak - outcome.memory.baseline;
       EXPECT_LE(counted, predicted->live_peak);
       EXPECT_LE(predicted->live_peak - counted, MiB(2));
-      const auto bound = EstimateMemory(described->input, described->plan);
+      const auto bound = memory::EstimateMemory(described->input, described->plan);
       EXPECT_LE(predicted->live_peak, bound->live_peak);
     }
   }
@@ -492,8 +493,8 @@ TEST(MemoryTrace, PredictsTheTrainersPeakWithoutPadding) {
     RecordingEvents events;
     const OutcomeMessage outcome = RunTrial(folder.Job(), TestDevice(), events, events);
     const Bytes counted = outcome.memory.live_peak - outcome.memory.baseline;
-    const auto exact = ReplayMemory(described->input, described->plan, described->passes);
-    const auto by_lengths = ReplayMemory(described->input, described->plan);
+    const auto exact = memory::ReplayMemory(described->input, described->plan, described->passes);
+    const auto by_lengths = memory::ReplayMemory(described->input, described->plan);
     ASSERT_TRUE(exact.ok() && by_lengths.ok()) << exact.status() << by_lengths.status();
     EXPECT_EQ(exact->live_peak, counted);
     EXPECT_GE(by_lengths->live_peak, counted);
@@ -539,4 +540,4 @@ TEST(MemoryTrace, IsTheTrainersFromLoadingToSaving) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

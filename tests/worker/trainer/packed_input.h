@@ -5,7 +5,7 @@
 
 #include "worker/trainer/models/backbone.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // `padded`: on the CPU, padding behind each row's tokens.
 inline ModelInput PackInput(const ModelInput& padded) {
@@ -28,4 +28,4 @@ inline ModelInput PackInput(const ModelInput& padded) {
   return input;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

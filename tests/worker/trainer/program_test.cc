@@ -22,7 +22,7 @@
 #include "tests/test_paths.h"
 #include "tests/worker/trainer/tiny_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::AnyOf;
@@ -349,4 +349,4 @@ TEST(TrainerProgram, EndsWhenItsSupervisorIsGone) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

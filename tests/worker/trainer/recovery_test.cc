@@ -11,7 +11,7 @@
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/program/run_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::Contains;
@@ -389,4 +389,4 @@ TEST_F(RecoveryTest, TheCacheGoesBackAsOftenAsToldTo) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -15,7 +15,7 @@
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/program/run_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Before torch looks at it: which kernels run must not depend on the machine.
@@ -50,12 +50,12 @@ std::vector<AllocatorEvent> Record(const TrainerJob& job) {
   return sink.events;
 }
 
-std::string FormatGenerated(const TraceEvent& event) {
+std::string FormatGenerated(const memory::TraceEvent& event) {
   return absl::StrCat(event.allocates ? "+ " : "- ", event.block, " ", event.bytes, " B");
 }
 
 // A CPU's sizes are recorded as they are counted, a card's as they are asked for.
-bool Matches(const AllocatorEvent& recorded, const TraceEvent& generated) {
+bool Matches(const AllocatorEvent& recorded, const memory::TraceEvent& generated) {
   if (recorded.block != generated.block) return false;
   if (!generated.allocates) return recorded.kind == '-';
   const Bytes bytes = TestDevice().device.is_cpu()
@@ -72,7 +72,7 @@ size_t EventsShown() {
 
 // The first event in which the two differ, with those around it; "" where they agree.
 std::string FirstDifference(const std::vector<AllocatorEvent>& recorded,
-                            const AllocationTrace& generated) {
+                            const memory::AllocationTrace& generated) {
   const size_t common = std::min(recorded.size(), generated.events.size());
   size_t at = 0;
   while (at < common && Matches(recorded[at], generated.events[at])) ++at;
@@ -99,9 +99,9 @@ void ExpectSameEvents(TrainerJob job, bool scales_gradients) {
   auto described = DescribeJob(job, /*threads=*/1);
   ASSERT_TRUE(described.ok()) << described.status();
   described->passes.scales_gradients = scales_gradients;
-  const AllocationTrace generated =
-      TraceTrial(ClassifierShapeOf(described->input, described->plan), described->passes,
-                 TraitsOf(described->input.device));
+  const memory::AllocationTrace generated =
+      memory::TraceTrial(memory::ClassifierShapeOf(described->input, described->plan),
+                         described->passes, memory::TraitsOf(described->input.device));
   const std::string difference = FirstDifference(Record(job), generated);
   EXPECT_TRUE(difference.empty()) << difference;
 }
@@ -115,8 +115,8 @@ void ExpectSameEvents(const SyntheticTrial& trial) {
 Bytes ExpectPeakWithinEstimates(const TrainerJob& job) {
   const auto described = DescribeJob(job, /*threads=*/1);
   EXPECT_TRUE(described.ok()) << described.status();
-  const auto replay = ReplayMemory(described->input, described->plan);
-  const auto bound = EstimateMemory(described->input, described->plan);
+  const auto replay = memory::ReplayMemory(described->input, described->plan);
+  const auto bound = memory::EstimateMemory(described->input, described->plan);
   EXPECT_TRUE(replay.ok() && bound.ok()) << replay.status() << bound.status();
   RecordingEvents events;
   const OutcomeMessage message = RunTrial(job, TestDevice(), events, events);
@@ -144,4 +144,4 @@ SyntheticTrial Small() {
   return trial;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -6,7 +6,7 @@
 #include "common/protocol/trainer_protocol.h"
 #include "tests/worker/trainer/synthetic_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Runs the job, which has to complete, and fails the test with the first event in which the two
 // differ. `scales_gradients`: whether clipping is to.
@@ -20,4 +20,4 @@ Bytes ExpectPeakWithinEstimates(const TrainerJob& job);
 // Sizes that tell every tensor from every other.
 SyntheticTrial Small();
 
-}  // namespace hpo
+}  // namespace hpo::trainer

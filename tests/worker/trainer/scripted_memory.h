@@ -8,7 +8,7 @@
 
 #include "worker/trainer/memory/device_memory.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 class ScriptedMemory final : public DeviceMemory {
  public:
@@ -49,4 +49,4 @@ class ScriptedMemory final : public DeviceMemory {
   DeviceMemory& real_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

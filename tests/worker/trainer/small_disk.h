@@ -14,7 +14,7 @@
 #include "common/base/ids.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 class SmallDisk {
  public:
@@ -41,4 +41,4 @@ class SmallDisk {
   std::string why_not_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

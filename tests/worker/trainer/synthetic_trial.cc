@@ -15,7 +15,7 @@
 #include "tests/worker/trainer/test_device.h"
 #include "worker/trainer/data/trial_batches.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr int64_t kSpecialTokens = 2;  // of a row: [CLS] and [SEP]
@@ -195,7 +195,7 @@ absl::StatusOr<JobDescription> DescribeJob(const TrainerJob& job, int64_t thread
   HPO_ASSIGN_OR_RETURN(const TrainingOptions options, ReadTrainingOptions(job.params, job.seed));
   HPO_ASSIGN_OR_RETURN(const ModelFolder model, OpenModelFolder(job, options));
   HPO_ASSIGN_OR_RETURN(const TextData data, LoadTextData(job, options, model));
-  const MemoryPlan plan = StartingPlan(options.config, job.plan, job.policy);
+  const MemoryPlan plan = memory::StartingPlan(options.config, job.plan, job.policy);
   DeviceProfile device = TestDevice().profile;
   device.workspace = {};  // there before the trial
   JobDescription description{
@@ -206,4 +206,4 @@ absl::StatusOr<JobDescription> DescribeJob(const TrainerJob& job, int64_t thread
   return description;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -13,7 +13,7 @@
 #include "memory/trace/trial_passes.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct SyntheticTrial {
   std::string family = "bert";  // config.json's model_type; its keys, and word pieces
@@ -73,12 +73,12 @@ class SyntheticFolder {
 
 // What memory's model is told of a job, from the files that the trainer will read.
 struct JobDescription {
-  EstimateInput input;
+  memory::EstimateInput input;
   MemoryPlan plan;  // that it starts with
-  TrialPasses passes;
+  memory::TrialPasses passes;
 };
 
 //   NotFound, Unavailable, InvalidArgument, Unimplemented  as the trainer says it
 absl::StatusOr<JobDescription> DescribeJob(const TrainerJob& job, int64_t threads);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

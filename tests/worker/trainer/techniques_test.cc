@@ -11,7 +11,7 @@
 #include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/program/run_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 struct Trained {
@@ -195,8 +195,9 @@ TEST_F(TechniquesTest, FrozenParametersStayAsTheyAre) {
 
 TEST_F(TechniquesTest, AdaptersLearnWithLittleMemory) {
   const Trained plain = TrainWith({});
-  TrainerJob job = Job(
-      {{"lora.rank", int64_t{8}}, {"lora.targets", std::string(kAllLinear)}, {"train.lr", 1e-2}});
+  TrainerJob job = Job({{"lora.rank", int64_t{8}},
+                        {"lora.targets", std::string(memory::kAllLinear)},
+                        {"train.lr", 1e-2}});
   job.epochs = 12;
   const Trained adapted = Train(job);
   EXPECT_LT(adapted.peak(), plain.peak());
@@ -212,7 +213,7 @@ TEST_F(TechniquesTest, AdaptersLearnWithLittleMemory) {
 TEST_F(TechniquesTest, AdaptersLearnOnABaseOfFewerBits) {
   const auto train = [this](const char* base) {
     TrainerJob job = Job({{"lora.rank", int64_t{8}},
-                          {"lora.targets", std::string(kAllLinear)},
+                          {"lora.targets", std::string(memory::kAllLinear)},
                           {"lora.base", std::string(base)},
                           {"train.lr", 1e-2}});
     job.epochs = 12;
@@ -263,4 +264,4 @@ TEST_F(TechniquesTest, EveryOptimizerLearns) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -11,7 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 std::string TestDeviceName() {
   const char* const name = std::getenv("HPO_TEST_DEVICE");
@@ -30,4 +30,4 @@ TrialDevice& TestDevice() {
   return *device;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -13,7 +13,7 @@
 #include "worker/trainer/tasks/text_classification.h"
 #include "worker/trainer/training/effective_batch.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 using Gradients = std::vector<torch::Tensor>;
 
@@ -69,7 +69,7 @@ class TinyModelTest : public testing::Test {
   TextData data_;
   std::shared_ptr<TextClassifier> model_;
   std::unique_ptr<Task> task_;
-  BatchRows rows_;
+  text::BatchRows rows_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -13,7 +13,7 @@
 #include "tests/worker/trainer/golden_tensors.h"
 #include "worker/trainer/models/files/safetensors.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr int kVocabularySize = 120;  // tiny-bert's
@@ -135,4 +135,4 @@ TrainerJob TinyTrial::Job() const {
   return job;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

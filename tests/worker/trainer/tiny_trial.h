@@ -11,7 +11,7 @@
 #include "worker/channel/event_sink.h"
 #include "worker/trainer/device/trial_device.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Keeps every message, and asks to stop once a given number of optimizer steps was reported.
 class RecordingEvents final : public EventSink, public StopSource {
@@ -81,4 +81,4 @@ class LateReading {
   TrialDevice& device_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

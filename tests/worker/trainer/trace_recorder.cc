@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 std::vector<const char*>& RunningOperations() {
@@ -55,4 +55,4 @@ TraceRecorder::~TraceRecorder() {
   RunningOperations().clear();
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

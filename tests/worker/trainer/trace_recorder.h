@@ -13,7 +13,7 @@
 
 #include "worker/trainer/memory/allocator_log.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // "+ 12 4096 B aten::empty" or "- 12 aten::add": one line for people.
 std::string FormatEvent(const AllocatorEvent& event);
@@ -38,4 +38,4 @@ class TraceRecorder {
   std::unique_ptr<AllocatorLog> log_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

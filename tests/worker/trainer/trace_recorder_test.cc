@@ -8,7 +8,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/memory/counting_allocator.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::ElementsAre;
@@ -100,4 +100,4 @@ TEST(TraceRecorder, LosesNoEventOfSeveralThreads) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -14,7 +14,7 @@
 #include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/program/run_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 struct TrainedTrial {
@@ -179,4 +179,4 @@ TEST_F(UnpaddedTest, WhatCannotRunWithoutPaddingIsABadConfiguration) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -27,7 +27,7 @@
 #include "worker/agent/process/unique_fd.h"
 #include "worker/agent/session/report_queue.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 constexpr absl::Duration kWriteTimeout = absl::Seconds(10);
@@ -474,4 +474,4 @@ AttemptEnd RunAttempt(const AttemptServices& services, const AttemptOptions& opt
   return RunningAttempt(services, options, lease, job).Run();
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -17,7 +17,7 @@
 #include "worker/agent/session/lease_keeper.h"
 #include "worker/agent/session/worker_session.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 struct AttemptOptions {
   // From a stop request to SIGKILL: what the trainer says that it takes to end
@@ -67,4 +67,4 @@ AttemptEnd EndBeforeStart(const Assignment& assignment, const absl::Status& why)
 AttemptEnd RunAttempt(const AttemptServices& services, const AttemptOptions& options,
                       const LeaseRef& lease, const TrainerJob& job);
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -6,7 +6,7 @@
 #include "spdlog/spdlog.h"
 #include "worker/agent/attempt/trainer_job.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 namespace fs = std::filesystem;
 
@@ -42,4 +42,4 @@ std::string CheckpointFolders::FolderOf(const LeaseRef& lease) const {
   return (fs::absolute(options_.root) / lease.database / TrialFolder(lease.trial)).string();
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

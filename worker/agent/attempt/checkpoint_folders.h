@@ -11,7 +11,7 @@
 #include "common/protocol/trainer_protocol.h"
 #include "common/protocol/worker_exchange.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 struct CheckpointOptions {
   std::string root;  // empty: no checkpoints
@@ -37,4 +37,4 @@ class CheckpointFolders {
   CheckpointOptions options_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

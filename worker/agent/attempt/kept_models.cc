@@ -17,7 +17,7 @@
 #include "worker/agent/attempt/runs_folder.h"
 #include "worker/agent/attempt/trainer_job.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -188,4 +188,4 @@ void KeptModels::Remove(const std::string& path) const {
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -12,7 +12,7 @@
 #include "common/study/study.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // By what the models of a study are ranked.
 struct ModelRank {
@@ -70,4 +70,4 @@ class KeptModels {
   std::optional<int64_t> num_kept_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

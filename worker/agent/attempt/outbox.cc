@@ -20,7 +20,7 @@
 #include "nlohmann/json.hpp"
 #include "worker/agent/attempt/trainer_job.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 void VisitFields(Is<OutboxEntry> auto& entry, auto visit) {
   auto& request = entry.request;
@@ -250,4 +250,4 @@ absl::Status Outbox::Compact() {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -18,7 +18,7 @@
 #include "common/protocol/worker_exchange.h"
 #include "worker/agent/process/unique_fd.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // The same request id is used for every delivery, so that the server stores it once.
 struct OutboxEntry {
@@ -81,4 +81,4 @@ class Outbox {
   int num_records_ = 0;  // in the file, acknowledgements included
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -13,7 +13,7 @@
 #include "worker/agent/session/message_size.h"
 #include "worker/agent/session/rpc_reaction.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 constexpr int kMaxReleaseTries = 3;
@@ -248,4 +248,4 @@ absl::Status ResultCourier::GiveBack(const TrialRelease& release) {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

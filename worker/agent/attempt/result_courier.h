@@ -17,7 +17,7 @@
 #include "worker/agent/session/lease_keeper.h"
 #include "worker/agent/session/worker_session.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 struct CourierOptions {
   // Between two tries of a result that the server refuses.
@@ -86,4 +86,4 @@ class ResultCourier {
   std::string unsaved_why_;                   // empty: everything is on disk
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "common/files/write_file.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 constexpr char kTrainerLog[] = "trainer.log";  // of an attempt, in its folder
 
@@ -37,4 +37,4 @@ inline absl::Status CheckRoom(const std::string& folder) {
   return written;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -18,7 +18,7 @@
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/wait_for_machine.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 namespace fs = std::filesystem;
 
@@ -88,4 +88,4 @@ void RememberInstance(const std::string& path, const std::string& instance_key) 
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "worker/agent/process/unique_fd.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // What a worker that was given no name is called: the host, and what of it the worker uses. Two
 // hosts of one name (containers) are told apart by the rest.
@@ -35,4 +35,4 @@ absl::StatusOr<StateFolder> OpenStateFolder(const std::string& root, const std::
 // An empty path: nowhere.
 void RememberInstance(const std::string& path, const std::string& instance_key);
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/space/params.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 absl::StatusOr<JobPlaces> FindPlaces(const Assignment& assignment, const ModelCatalog& models,
                                      const DataCatalog& data) {
@@ -66,4 +66,4 @@ std::string AttemptFolder(const LeaseRef& lease) {
   return absl::StrCat(TrialFolder(lease.trial), "-", lease.attempt.value);
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -10,7 +10,7 @@
 #include "worker/agent/catalog/data_catalog.h"
 #include "worker/agent/catalog/model_catalog.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // Where things are on this machine.
 struct JobPlaces {
@@ -41,4 +41,4 @@ std::string TrialFolder(const TrialId& trial);
 // "criteria/000012-1": where an attempt's files go, below the runs folder.
 std::string AttemptFolder(const LeaseRef& lease);
 
-}  // namespace hpo
+}  // namespace hpo::agent

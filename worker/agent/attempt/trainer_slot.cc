@@ -19,7 +19,7 @@
 #include "worker/agent/process/trainer_line.h"
 #include "worker/agent/process/wait_for_machine.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 constexpr absl::Duration kShutdownTimeout = absl::Seconds(5);
@@ -193,4 +193,4 @@ void TrainerSlot::Shutdown() {
   Discard();
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -17,7 +17,7 @@
 #include "worker/agent/process/stop_signal.h"
 #include "worker/agent/process/trainer_launcher.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 struct TrainerSlotOptions {
   std::string log_path;  // output of the process; a new one for each
@@ -85,4 +85,4 @@ class TrainerSlot {
   int attempts_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 namespace fs = std::filesystem;
 
@@ -55,4 +55,4 @@ absl::StatusOr<std::string> FileBelow(const std::string& folder, const std::stri
                    fs::is_directory(status) ? "a folder" : "a device or a pipe"));
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // The absolute path of `name` in `folder`, or of an absolute `name` that lies below it; symbolic
 // links are followed. What is not there yet is no error.
@@ -24,4 +24,4 @@ absl::StatusOr<std::string> FileBelow(const std::string& folder, const std::stri
 // Where the link `path` leads, if nothing is there; nullopt: it is no link, or one to something.
 std::optional<std::string> DanglingLink(const std::filesystem::path& path);
 
-}  // namespace hpo
+}  // namespace hpo::agent

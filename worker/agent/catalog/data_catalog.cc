@@ -15,7 +15,7 @@
 #include "worker/agent/catalog/contained_path.h"
 #include "worker/text/data/data_set_facts.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -66,7 +66,7 @@ absl::StatusOr<DataSetFacts> DataCatalog::Facts(const absl::StatusOr<std::string
   HPO_ASSIGN_OR_RETURN(const std::string path, located);
   HPO_ASSIGN_OR_RETURN(const std::string digest, Sha256File(path, options_.stopped));
   std::optional<DataSetFacts> known = ReadCache(CachePath(digest, task));
-  std::vector<const Tokenizer*> missing;
+  std::vector<const text::Tokenizer*> missing;
   for (const auto& [tokenizer_digest, tokenizer] : tokenizers) {
     if (!known || !known->lengths.contains(tokenizer_digest)) {
       missing.push_back(tokenizer.get());
@@ -74,7 +74,8 @@ absl::StatusOr<DataSetFacts> DataCatalog::Facts(const absl::StatusOr<std::string
   }
   if (!known || !missing.empty()) {
     std::vector<std::string> warnings;
-    absl::StatusOr<DataSetFacts> measured = MeasureDataSet(path, name, missing, task, &warnings);
+    absl::StatusOr<DataSetFacts> measured =
+        text::MeasureDataSet(path, name, missing, task, &warnings);
     for (const std::string& warning : warnings) spdlog::warn("{}", warning);
     if (!measured.ok() && !options_.require_text_rows) {
       return DataSetFacts{.name = name, .digest = digest};
@@ -123,4 +124,4 @@ DataCatalog::Scan DataCatalog::Measure(const std::vector<StudyData>& studies,
   return scan;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

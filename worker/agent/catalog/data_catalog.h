@@ -17,7 +17,7 @@
 #include "worker/agent/session/coordinator_client.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 struct DataCatalogOptions {
   std::string folder;           // --data
@@ -31,7 +31,7 @@ struct DataCatalogOptions {
   std::function<bool()> stopped;
 };
 
-using Tokenizers = std::map<std::string, std::unique_ptr<Tokenizer>>;
+using Tokenizers = std::map<std::string, std::unique_ptr<text::Tokenizer>>;
 
 class DataCatalog {
  public:
@@ -64,4 +64,4 @@ class DataCatalog {
   DataCatalogOptions options_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -19,7 +19,7 @@
 #include "worker/text/files/foreign_file.h"
 #include "worker/text/tokenizers/make_tokenizer.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -48,7 +48,8 @@ bool HasConfig(const fs::path& folder) {
 // with a warning for a family that could be trained here.
 absl::StatusOr<std::string> AddTokenizer(const fs::path& folder, const std::string& name,
                                          const ModelShape& shape, ModelCatalog& catalog) {
-  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = MakeTokenizer(folder.string(), shape);
+  absl::StatusOr<std::unique_ptr<text::Tokenizer>> tokenizer =
+      text::MakeTokenizer(folder.string(), shape);
   if (absl::IsUnimplemented(tokenizer.status())) {
     if (shape.num_layers == 0) return "";
     catalog.warnings.push_back(
@@ -111,12 +112,12 @@ absl::Status CheckFetched(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
     if (!IsRead(name) || !entry.is_regular_file(error)) continue;
-    std::string start(kForeignStart, '\0');
+    std::string start(text::kForeignStart, '\0');
     std::ifstream file(entry.path(), std::ios::binary);
     file.read(start.data(), static_cast<std::streamsize>(start.size()));
     start.resize(static_cast<size_t>(file.gcount()));
     if (IsSafetensors(start)) continue;
-    if (const std::optional<std::string> what = ForeignFile(start); what.has_value()) {
+    if (const std::optional<std::string> what = text::ForeignFile(start); what.has_value()) {
       return absl::FailedPreconditionError(absl::StrCat(name, " is ", OfAModel(*what)));
     }
   }
@@ -251,4 +252,4 @@ absl::StatusOr<std::string> ModelFolder(const ModelCatalog& catalog, const std::
   return PathBelow(catalog.root, model, "--models");
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -10,14 +10,14 @@
 #include "common/protocol/worker_facts.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // Immutable after ScanModels.
 struct ModelCatalog {
   std::string root;
   std::vector<ModelFacts> models;  // by name
   // One for each distinct tokenizer, by digest.
-  std::map<std::string, std::unique_ptr<Tokenizer>> tokenizers;
+  std::map<std::string, std::unique_ptr<text::Tokenizer>> tokenizers;
   // One line for each folder that was left out: the folder and what is wrong with it.
   std::vector<std::string> warnings;
   // The same by the model's name; also of folders that hold no config.json, here and below, and of
@@ -38,4 +38,4 @@ absl::StatusOr<ModelCatalog> ScanModels(const std::string& root);
 //   PermissionDenied  it leads out of the root
 absl::StatusOr<std::string> ModelFolder(const ModelCatalog& catalog, const std::string& model);
 
-}  // namespace hpo
+}  // namespace hpo::agent

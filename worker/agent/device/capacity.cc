@@ -13,7 +13,7 @@
 #include "common/device/processors.h"
 #include "memory/need/device_defaults.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 std::string ProcessorName() {
@@ -54,8 +54,8 @@ absl::StatusOr<DeviceProfile> GpuCapacity::Profile() {
   profile.driver = gpu.driver;
   const Bytes for_processes = gpu.free + gpu.used;
   profile.total = limit_ ? std::min(*limit_, for_processes) : for_processes;
-  profile.base = kDefaultCudaBase;
-  profile.workspace = kLargestCudaWorkspace;
+  profile.base = memory::kDefaultCudaBase;
+  profile.workspace = memory::kLargestCudaWorkspace;
   return profile;
 }
 
@@ -88,4 +88,4 @@ void GpuCapacity::TrainerRuns(std::optional<pid_t> pid) {
   trainer_ = pid;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

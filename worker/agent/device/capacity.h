@@ -16,7 +16,7 @@
 #include "common/device/gpu_probe.h"
 #include "common/protocol/worker_facts.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 class DeviceCapacity {
  public:
@@ -72,4 +72,4 @@ class GpuCapacity final : public DeviceCapacity {
   std::optional<pid_t> trainer_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

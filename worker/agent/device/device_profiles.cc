@@ -17,7 +17,7 @@
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/exit_outcome.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 constexpr int kProfileLogLines = 3;
@@ -95,4 +95,4 @@ DeviceProfile DeviceProfiles::Complete(DeviceProfile device, const std::string& 
   return complete;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -9,7 +9,7 @@
 #include "common/protocol/worker_facts.h"
 #include "worker/agent/process/trainer_process.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 class DeviceProfiles {
  public:
@@ -35,4 +35,4 @@ class DeviceProfiles {
   std::optional<DeviceProfile> measured_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

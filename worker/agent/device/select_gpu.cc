@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 absl::StatusOr<GpuState> SelectGpu(std::span<const GpuState> gpus, const std::string& selector) {
   int64_t index = -1;
@@ -26,4 +26,4 @@ absl::StatusOr<GpuState> SelectGpu(std::span<const GpuState> gpus, const std::st
       "--gpu ", selector, ": expected one card, got several: ", DescribeGpus(matches)));
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -25,7 +25,7 @@
 #include "worker/agent/session/worker_session.h"
 #include "worker/command/command_template.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 // In a row, before the worker gives its machine up.
@@ -79,7 +79,8 @@ absl::Status CheckCommand(const TrialCommand& command, const Assignment& assignm
     }
   }
   HPO_RETURN_IF_ERROR(Annotate(CheckPlaceholders(command.text, names), command.option));
-  HPO_RETURN_IF_ERROR(Annotate(CommandTemplate(command.text).CheckForShell(), command.option));
+  HPO_RETURN_IF_ERROR(
+      Annotate(command::CommandTemplate(command.text).CheckForShell(), command.option));
   return Annotate(CheckPlaceholders(command.metrics_file, names), "--metrics-file");
 }
 
@@ -576,4 +577,4 @@ AgentResult RunAgent(const AgentServices& services, const AgentOptions& options,
   return result;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

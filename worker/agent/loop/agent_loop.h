@@ -25,7 +25,7 @@
 #include "worker/agent/process/stop_signal.h"
 #include "worker/agent/session/coordinator_client.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // A command with placeholders that runs as the trainer.
 struct TrialCommand {
@@ -93,4 +93,4 @@ AgentResult EndOfStudies(const std::vector<FinishedStudy>& studies);
 AgentResult RunAgent(const AgentServices& services, const AgentOptions& options,
                      const TrainerSlotOptions& slot_options);
 
-}  // namespace hpo
+}  // namespace hpo::agent

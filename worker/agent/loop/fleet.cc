@@ -13,7 +13,7 @@
 #include "common/files/spawn.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 struct CardWorker {
@@ -118,4 +118,4 @@ ExitCode RunFleet(const std::string& program, const std::vector<std::vector<std:
   return CombineExitCodes(codes);
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

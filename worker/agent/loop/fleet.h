@@ -10,7 +10,7 @@
 #include "common/device/gpu_probe.h"
 #include "worker/agent/process/stop_signal.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // The exit code that stands for all of them: the gravest. Codes that a worker does not have
 // (another program's, or 128 + signal) count as internal errors.
@@ -31,4 +31,4 @@ std::vector<std::string> CpuArguments(const std::vector<std::string>& own, const
 ExitCode RunFleet(const std::string& program, const std::vector<std::vector<std::string>>& workers,
                   StopSignal& stop);
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "common/base/random.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 class Backoff {
  public:
@@ -31,4 +31,4 @@ class Backoff {
   Rng rng_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -6,7 +6,7 @@
 #include "common/files/spawn.h"
 #include "common/study/outcome_text.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 std::string WithLog(std::string message, const TrainerEnd& end) {
@@ -193,4 +193,4 @@ std::string DescribeExit(const ProcessExit& exit) {
   return absl::StrCat("exited with status ", exit.code.value_or(-1));
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

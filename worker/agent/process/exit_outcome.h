@@ -15,7 +15,7 @@
 #include "common/study/trial.h"
 #include "worker/agent/process/trainer_process.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // Why the agent told the trainer to end; a later one beats an earlier one.
 enum class StopCause { kNone, kPreempted, kDrain, kTimeLimit, kPruned, kCancelled, kLeaseLost };
@@ -59,4 +59,4 @@ std::optional<TrialOutcome> JudgeAttempt(const TrainerEnd& end);
 // "exited with status 3", "was killed by SIGSEGV".
 std::string DescribeExit(const ProcessExit& exit);
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "worker/agent/process/poll_timeout.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 absl::Status Gone(absl::string_view action) {
@@ -96,4 +96,4 @@ absl::Status LineChannel::WriteLine(absl::string_view line, absl::Duration timeo
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "worker/agent/process/unique_fd.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // What a call to ReadAvailable found, in order.
 struct ReceivedLines {
@@ -50,4 +50,4 @@ class LineChannel {
   bool closed_ = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -5,7 +5,7 @@
 
 #include "absl/time/time.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // Milliseconds, rounded up, so that nobody wakes before its time; 0 for what is over, -1 for ever.
 // At most an hour, so that no number overflows: callers wait in a loop.
@@ -15,4 +15,4 @@ inline int PollTimeout(absl::Duration left) {
   return static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(timeout, absl::Milliseconds(1))));
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

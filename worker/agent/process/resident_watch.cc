@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-namespace hpo {
+namespace hpo::agent {
 
 Bytes ResidentWatch::Margin(Bytes resident) {
   return std::max(MiB(64), Bytes{resident.count / 20});
@@ -25,4 +25,4 @@ std::optional<Bytes> ResidentWatch::AfterAttempt(Bytes resident, Bytes tensors) 
   return growth;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

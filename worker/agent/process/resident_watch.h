@@ -8,7 +8,7 @@
 
 #include "common/base/bytes.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 class ResidentWatch {
  public:
@@ -32,4 +32,4 @@ class ResidentWatch {
   std::vector<Bytes> held_;  // beyond tensors, after each attempt
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -10,7 +10,7 @@
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/poll_timeout.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 sigset_t WatchedSignals() {
@@ -98,4 +98,4 @@ void SignalWatcher::Take(int signal) {
           : "ending now");
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

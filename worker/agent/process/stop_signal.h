@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "worker/agent/process/wake_up.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 enum class StopLevel {
   kRun,
@@ -80,4 +80,4 @@ class SignalWatcher {
   std::thread thread_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

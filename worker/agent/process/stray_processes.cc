@@ -25,7 +25,7 @@
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/unique_fd.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,4 +121,4 @@ std::string RenewTrainerMark(const std::string& state_folder) {
   return mark;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // The environment variable of every trainer that carries the mark.
 constexpr char kTrainerMarkVariable[] = "HPO_TRAINER_MARK";
@@ -28,4 +28,4 @@ int EndStrayProcesses(const std::string& mark, absl::Duration patience = kKillPa
 // full disk), the log says so: trainers are then not found by the next process.
 std::string RenewTrainerMark(const std::string& state_folder);
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "worker/agent/process/trainer_process.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 class TrainerLauncher {
  public:
@@ -47,4 +47,4 @@ class CommandLauncher final : public TrainerLauncher {
   std::string description_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

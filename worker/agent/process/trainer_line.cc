@@ -12,7 +12,7 @@
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/request_check.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 static_assert(MemoryRecord::kLongestStage == static_cast<size_t>(kNameLimit.most));
@@ -88,4 +88,4 @@ absl::StatusOr<UpMessage> ReadTrainerLine(absl::string_view line) {
   return message;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

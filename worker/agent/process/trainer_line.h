@@ -6,9 +6,9 @@
 #include "absl/strings/string_view.h"
 #include "common/protocol/trainer_protocol.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 //   InvalidArgument  DecodeUp's, or a value beyond a limit (common/base/limits.h)
 absl::StatusOr<UpMessage> ReadTrainerLine(absl::string_view line);
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -21,7 +21,7 @@
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/stray_processes.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 // Everything the child touches between vfork and exec, prepared by the parent: the child shares the
@@ -196,4 +196,4 @@ std::optional<ProcessExit> TrainerProcess::Kill() {
   return exit_;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

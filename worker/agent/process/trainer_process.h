@@ -20,7 +20,7 @@
 #include "worker/agent/process/line_channel.h"
 #include "worker/agent/process/unique_fd.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 struct TrainerCommand {
   // Program (a path, never searched for) and its arguments.
@@ -93,4 +93,4 @@ class TrainerProcess {
   bool killed_ = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace hpo {
+namespace hpo::agent {
 
 class UniqueFd {
  public:
@@ -36,4 +36,4 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

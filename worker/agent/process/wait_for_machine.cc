@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 bool MayPass(const absl::Status& error) {
   return absl::IsUnavailable(error) || absl::IsResourceExhausted(error);
@@ -31,4 +31,4 @@ absl::Status WaitForMachine(StopSignal& stop, Backoff pauses,
   return done;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

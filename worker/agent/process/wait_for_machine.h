@@ -7,7 +7,7 @@
 #include "worker/agent/process/backoff.h"
 #include "worker/agent/process/stop_signal.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // Whether an error of this machine's files and processes may pass by itself: Unavailable or
 // ResourceExhausted. For an errno value see MayPass in read_file.h.
@@ -19,4 +19,4 @@ bool MayPass(const absl::Status& error);
 absl::Status WaitForMachine(StopSignal& stop, Backoff pauses,
                             const std::function<absl::Status()>& act);
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "worker/agent/process/unique_fd.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 class WakeUp {
  public:
@@ -33,4 +33,4 @@ class WakeUp {
   UniqueFd fd_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

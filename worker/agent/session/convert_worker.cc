@@ -9,7 +9,7 @@
 #include "proto/convert/trial_proto.h"
 #include "proto/convert/worker_proto.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 void VisitFields(Is<TrialRelease> auto& release, auto visit) {
   VisitFields(release.lease, visit);
@@ -76,4 +76,4 @@ absl::StatusOr<FinishResult> FromProto(const v1::FinishTrialResponse& response) 
   return FromMessage<FinishResult>(response);
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -8,7 +8,7 @@
 #include "hpo/v1/worker.pb.h"
 #include "worker/agent/session/coordinator_client.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 v1::HeartbeatRequest::Lease ToProto(const LeaseBeat& beat);
 v1::ReportMeasurementsRequest ToProto(const AttemptReport& report);
@@ -27,4 +27,4 @@ HeartbeatResult FromProto(const v1::HeartbeatResponse& response);
 ReportResult FromProto(const v1::ReportMeasurementsResponse& response);
 absl::StatusOr<FinishResult> FromProto(const v1::FinishTrialResponse& response);
 
-}  // namespace hpo
+}  // namespace hpo::agent

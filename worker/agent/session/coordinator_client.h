@@ -18,7 +18,7 @@
 #include "common/protocol/worker_exchange.h"
 #include "common/protocol/worker_facts.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // What a study needs of a worker, as its file names it.
 struct StudyData {
@@ -96,4 +96,4 @@ inline bool IsServerAway(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -14,7 +14,7 @@
 #include "worker/agent/session/convert_worker.h"
 #include "worker/agent/session/session_stream.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 constexpr absl::Duration kHeartbeatDeadline = absl::Seconds(5);
@@ -218,4 +218,4 @@ std::unique_ptr<CoordinatorClient> ConnectCoordinator(const std::string& server)
   return std::make_unique<GrpcCoordinatorClient>(server);
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

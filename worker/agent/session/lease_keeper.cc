@@ -8,7 +8,7 @@
 #include "common/base/steady_wait.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 // Until the server has stated its cadence.
@@ -170,4 +170,4 @@ void LeaseKeeper::TakeDirectives(const std::vector<LeaseBeat>& beats,
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -20,7 +20,7 @@
 #include "worker/agent/session/coordinator_client.h"
 #include "worker/agent/session/worker_session.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 class LeaseKeeper {
  public:
@@ -84,4 +84,4 @@ class LeaseKeeper {
   std::thread thread_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -7,7 +7,7 @@
 
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // A message stays well below the 16 MiB that the server takes.
 constexpr size_t kLargestPartBytes = size_t{4} << 20;
@@ -34,4 +34,4 @@ inline size_t CountForOnePart(std::span<const Measurement> measurements) {
   return count;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -8,7 +8,7 @@
 #include "worker/agent/session/message_size.h"
 #include "worker/agent/session/rpc_reaction.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 void ReportQueue::AddMeasurement(const Measurement& measurement) {
   if (num_measurements_ == kMeasurementLimit.most) {
@@ -167,4 +167,4 @@ void ReportQueue::NoteRefusal(const absl::Status& status) {
       lease_.trial.number.value, measurements_.size(), status.ToString());
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

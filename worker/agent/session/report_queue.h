@@ -16,7 +16,7 @@
 #include "worker/agent/session/coordinator_client.h"
 #include "worker/agent/session/worker_session.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // What the server made of a report.
 struct ReportAnswer {
@@ -95,4 +95,4 @@ class ReportQueue {
   absl::StatusCode refused_ = absl::StatusCode::kOk;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

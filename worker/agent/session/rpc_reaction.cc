@@ -5,7 +5,7 @@
 #include "common/base/status.h"
 #include "common/protocol/refusal.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 bool IsAboutALease(Rpc rpc) {
@@ -77,4 +77,4 @@ Reaction ReactionTo(Rpc rpc, const absl::Status& failure, const std::string& dat
   return own ? ReactionToRefusal(rpc, refusal->reason) : Reaction::kTryAgain;
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 enum class Rpc {
   kListStudies,
@@ -40,4 +40,4 @@ absl::string_view Name(Reaction reaction);
 // the first that the worker was registered with; empty: not known, so that any database may refuse.
 Reaction ReactionTo(Rpc rpc, const absl::Status& failure, const std::string& database);
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -10,7 +10,7 @@
 #include "spdlog/spdlog.h"
 #include "worker/agent/session/coordinator_client.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 // Whether hpo-trainer can do nothing for the study: it names a program, or a task of the user's
 // own.
@@ -35,4 +35,4 @@ inline void KeepThoseServed(std::optional<std::vector<std::string>>& serves,
   });
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

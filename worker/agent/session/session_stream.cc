@@ -3,7 +3,7 @@
 #include "common/base/clock.h"
 #include "grpcpp/grpcpp.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 // A stream that lasted so long was open.
@@ -79,4 +79,4 @@ void SessionStream::Ended(absl::Duration lasted, bool refused) {
   if (!ending_ && !refused_ && lasted >= kShortest) OpenLocked();
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

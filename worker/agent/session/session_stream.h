@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "hpo/v1/worker.grpc.pb.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 class SessionStream {
  public:
@@ -43,4 +43,4 @@ class SessionStream {
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

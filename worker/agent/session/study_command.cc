@@ -13,15 +13,15 @@
 #include "worker/agent/session/rpc_reaction.h"
 #include "worker/command/command_template.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 std::string CommandOf(const StudyData& study) {
-  const std::string command = ShellCommand(study.command);
+  const std::string command = command::ShellCommand(study.command);
   if (study.workdir.empty()) return command;
   // A text may have several commands.
   const char* const then = TextOf(study.command) ? " || exit\n" : " && ";
-  return absl::StrCat("cd ", ShellCommand({study.workdir}), then, command);
+  return absl::StrCat("cd ", command::ShellCommand({study.workdir}), then, command);
 }
 
 absl::StatusOr<std::optional<StudyCommand>> OnlyCommand(const std::vector<StudyData>& studies) {
@@ -108,4 +108,4 @@ absl::StatusOr<FoundCommand> FindStudyCommand(CoordinatorClient& client,
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -11,7 +11,7 @@
 #include "worker/agent/process/stop_signal.h"
 #include "worker/agent/session/coordinator_client.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 struct StudyCommand {
   std::string study;
@@ -44,4 +44,4 @@ absl::StatusOr<FoundCommand> FindStudyCommand(CoordinatorClient& client,
                                               const CommandSearch& search, Backoff pauses,
                                               StopSignal& stop);
 
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -4,7 +4,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 void WorkerSession::SetFacts(WorkerFacts facts) {
   absl::MutexLock lock(&mutex_);
@@ -39,4 +39,4 @@ absl::Status WorkerSession::RegisterLocked(CoordinatorClient& client) {
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::agent

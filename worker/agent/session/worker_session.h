@@ -11,7 +11,7 @@
 #include "common/protocol/worker_facts.h"
 #include "worker/agent/session/coordinator_client.h"
 
-namespace hpo {
+namespace hpo::agent {
 
 class WorkerSession {
  public:
@@ -44,4 +44,4 @@ class WorkerSession {
   Registration registration_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hpo
+}  // namespace hpo::agent

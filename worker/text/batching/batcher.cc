@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/models/workload.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 // Keeps these draws apart from others made with the trial's seed.
@@ -163,4 +163,4 @@ TokenBatch PackBatch(const EncodedDataset& data, std::span<const int64_t> rows) 
   return batch;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -20,7 +20,7 @@
 #include "common/models/packed_rows.h"
 #include "worker/text/batching/encoded_dataset.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Row numbers of one (effective) batch.
 using BatchRows = std::vector<int64_t>;
@@ -79,4 +79,4 @@ PackedRows PackedRowsOf(const EncodedDataset& data, std::span<const int64_t> row
 int64_t PaddedLength(const EncodedDataset& data, std::span<const int64_t> rows,
                      int64_t max_positions);
 
-}  // namespace hpo
+}  // namespace hpo::text

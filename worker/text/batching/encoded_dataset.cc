@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 std::span<const int32_t> Slice(const std::vector<int32_t>& values,
@@ -130,4 +130,4 @@ EncodedDataset SelectRows(const EncodedDataset& data, std::span<const int64_t> r
   return selected;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

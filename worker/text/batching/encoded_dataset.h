@@ -10,7 +10,7 @@
 #include "worker/text/data/dataset.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Row i's tokens are [token_offsets[i], token_offsets[i + 1]) of `ids` and `type_ids`; its labels
 // are [label_offsets[i], label_offsets[i + 1]) of `labels`. Both offset vectors hold rows + 1
@@ -62,4 +62,4 @@ std::vector<int32_t> AbsentLabels(const EncodedDataset& data);
 // Some of the rows: those of these numbers, in this order.
 EncodedDataset SelectRows(const EncodedDataset& data, std::span<const int64_t> rows);
 
-}  // namespace hpo
+}  // namespace hpo::text

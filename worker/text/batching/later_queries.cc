@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::text {
 
 void QueryRoom::Add(int64_t rows, int64_t tokens) {
   int64_t& most = rows_[tokens];
@@ -53,4 +53,4 @@ std::vector<BatchRows> PiecesWithin(const QueryRoom& room, const EncodedDataset&
   return pieces;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -13,7 +13,7 @@
 #include "worker/text/batching/encoded_dataset.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // The pieces of queries that ran so far, by their shapes.
 class QueryRoom {
@@ -53,4 +53,4 @@ LaterQueries EncodeLater(std::span<const LaterQuestion> questions, const Tokeniz
 std::vector<BatchRows> PiecesWithin(const QueryRoom& room, const EncodedDataset& queries,
                                     int64_t max_positions);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -11,7 +11,7 @@
 #include "worker/text/data/aspect_file.h"
 #include "worker/text/files/text_place.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ClassIndex = std::map<std::string, int32_t>;
@@ -241,4 +241,4 @@ absl::StatusOr<QuerySets> LoadQuerySets(const std::string& train_path,
   return sets;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

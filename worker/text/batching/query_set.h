@@ -18,7 +18,7 @@
 #include "worker/text/data/span_queries.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // In place of a class, and of numbers that are 0: of queries for spans, which have none.
 constexpr int64_t kNoClass = -100;
@@ -98,4 +98,4 @@ absl::StatusOr<QuerySets> LoadQuerySets(const std::string& train_path,
                                         const std::string& validation_path,
                                         const QueryOptions& options, RowEncoder encode);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -17,7 +17,7 @@
 #include "common/files/write_file.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ std::string TokenCache::PathOf(const std::string& key) const {
   return absl::StrCat(folder_, "/", key, kExtension);
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

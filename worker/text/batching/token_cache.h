@@ -17,7 +17,7 @@
 #include "common/base/bytes.h"
 #include "worker/text/batching/encoded_dataset.h"
 
-namespace hpo {
+namespace hpo::text {
 
 class TokenCache {
  public:
@@ -42,4 +42,4 @@ class TokenCache {
   Bytes limit_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

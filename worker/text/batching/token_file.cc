@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "common/files/sha256.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr size_t kSummedFrom = offsetof(TokenFileHeader, key);
@@ -90,4 +90,4 @@ absl::StatusOr<TokenRows> ParseTokenFile(std::span<const std::byte> bytes, absl:
   return rows;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

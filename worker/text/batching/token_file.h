@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Row i's tokens are [offsets[i], offsets[i + 1]) of both others.
 struct TokenRows {
@@ -45,4 +45,4 @@ TokenFileHeader DescribeTokens(const TokenRows& rows, absl::string_view key);
 absl::StatusOr<TokenRows> ParseTokenFile(std::span<const std::byte> bytes, absl::string_view key,
                                          int64_t vocab_size);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -12,7 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "worker/text/data/readers.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 struct Row {
@@ -60,4 +60,4 @@ absl::Status TokenizeLines(const Tokenizer& tokenizer, std::istream& in, std::os
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

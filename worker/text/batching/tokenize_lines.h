@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Reads {"text": ..., "pair": ...?} a line from `in` and writes {"ids": [...], "type_ids": [...]} a
 // line to `out`, special tokens included, nothing truncated. Other keys, and lines of white space
@@ -17,4 +17,4 @@ namespace hpo {
 //   Unavailable      reading or writing failed
 absl::Status TokenizeLines(const Tokenizer& tokenizer, std::istream& in, std::ostream& out);
 
-}  // namespace hpo
+}  // namespace hpo::text

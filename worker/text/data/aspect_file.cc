@@ -16,7 +16,7 @@
 #include "worker/text/files/text_encoding.h"
 #include "worker/text/files/text_place.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 // Of an opinion, or of an aspect, that the text does not spell out.
@@ -131,4 +131,4 @@ absl::StatusOr<AspectFile> ReadAspectFile(const std::string& path) {
   return ParseAspectLines(content, path);
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 struct Aspect {
   std::string name;      // as the text has it; empty: the text does not say it
@@ -59,4 +59,4 @@ absl::StatusOr<AspectFile> ParseAspectLines(absl::string_view content, const std
 // arousal have two decimals. All is UTF-8.
 std::string FormatAspectLine(const AspectRow& row, std::span<const Aspect> aspects);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -21,7 +21,7 @@
 #include "worker/text/files/text_encoding.h"
 #include "worker/text/files/text_place.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr size_t kNoColumn = static_cast<size_t>(-1);
@@ -398,4 +398,4 @@ absl::StatusOr<DataFile> ParseCsv(absl::string_view content, const std::string& 
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

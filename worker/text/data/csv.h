@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "worker/text/files/text_place.h"
 
-namespace hpo {
+namespace hpo::text {
 
 struct CsvRecord {
   std::vector<std::string> fields;
@@ -44,4 +44,4 @@ class CsvScanner {
   TextPlace place_;  // of the beginning of rest_
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

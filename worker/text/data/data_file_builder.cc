@@ -9,7 +9,7 @@
 #include "common/base/limits.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 absl::Status CheckLabels(const std::vector<std::string>& labels, absl::string_view origin,
@@ -108,4 +108,4 @@ absl::StatusOr<DataFile> DataFileBuilder::Finish(absl::string_view instead) {
   return std::move(file_);
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -13,7 +13,7 @@
 #include "worker/text/data/readers.h"
 #include "worker/text/files/text_place.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // One row as a format's parser found it; a field that is absent is nullopt.
 struct RowFields {
@@ -55,4 +55,4 @@ class DataFileBuilder {
   DataFile file_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -9,7 +9,7 @@
 #include "worker/text/data/text_questions.h"
 #include "worker/text/files/text_place.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 LengthHistogram MeasureLengths(const DataFile& file, const Tokenizer& tokenizer) {
@@ -95,4 +95,4 @@ absl::StatusOr<DataSetFacts> MeasureDataSet(const std::string& path, const std::
   return facts;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -10,7 +10,7 @@
 #include "common/models/workload.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Reads the file at `path`, to be advertised as `name`: digest, rows, labels, and for each
 // tokenizer the histogram of row lengths (special tokens included, before truncation). Tokenizers
@@ -22,4 +22,4 @@ absl::StatusOr<DataSetFacts> MeasureDataSet(const std::string& path, const std::
                                             TaskKind task = TaskKind::kTextClassification,
                                             std::vector<std::string>* warnings = nullptr);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -18,7 +18,7 @@
 #include "common/base/status.h"
 #include "worker/text/files/text_place.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 // Labels that an error lists at most.
@@ -273,4 +273,4 @@ std::vector<int64_t> ShareOf(int64_t rows, double share, uint64_t seed) {
   return ShareOfEach({{{}, std::move(all)}}, share, seed);
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

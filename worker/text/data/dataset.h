@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "worker/text/data/readers.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // One row with its labels as indices into Dataset::label_names, ascending. Single-label: exactly
 // one; multi-label: any number.
@@ -70,4 +70,4 @@ std::vector<int64_t> ShareOf(const Dataset& dataset, double share, uint64_t seed
 // The same of `rows` rows, 0 or more, whatever their labels.
 std::vector<int64_t> ShareOf(int64_t rows, double share, uint64_t seed);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -15,7 +15,7 @@
 #include "worker/text/data/readers.h"
 #include "worker/text/files/text_encoding.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 // Typed access to the fields of a row's object.
@@ -134,4 +134,4 @@ absl::StatusOr<DataFile> ParseJsonLines(absl::string_view content, const std::st
   return builder.Finish(content.empty() ? "no bytes" : "no text but empty lines");
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

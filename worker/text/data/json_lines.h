@@ -7,10 +7,10 @@
 #include "absl/strings/string_view.h"
 #include "worker/text/data/readers.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // As ReadDataFile, for content already in memory; `origin` is what errors begin with.
 absl::StatusOr<DataFile> ParseJsonLines(absl::string_view content, const std::string& origin,
                                         const RowTargets& targets = {});
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -22,7 +22,7 @@
 #include "worker/text/files/field_names.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using absl::string_view;
@@ -405,4 +405,4 @@ absl::StatusOr<std::string> RowText(const nlohmann::json& object) {
                                                  "; name the field of the text 'text'"));
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -10,7 +10,7 @@
 #include "nlohmann/json_fwd.hpp"
 #include "worker/text/files/text_place.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // One row as it is written.
 struct JsonRowText {
@@ -68,4 +68,4 @@ std::string FieldNames(const nlohmann::json& object);
 //   InvalidArgument  there is none, or it is no string: says what came. Names no place.
 absl::StatusOr<std::string> RowText(const nlohmann::json& object);
 
-}  // namespace hpo
+}  // namespace hpo::text

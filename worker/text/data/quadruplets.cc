@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "worker/text/tokenizers/parts/text_normalizer.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using Asks = TextQuestion::Asks;
@@ -152,4 +152,4 @@ std::array<std::string, 3> QuadrupletKey(const Aspect& quadruplet) {
           Normalize(small, quadruplet.opinion)};
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -24,7 +24,7 @@
 #include "worker/text/data/aspect_file.h"
 #include "worker/text/data/text_questions.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Chen et al. 2021 have it so. DimABSA 2026's baseline takes 0.9 of the root of the same product.
 inline constexpr double kSurePair = 0.8;
@@ -81,4 +81,4 @@ class AnsweredText {
 // as small ones, as DimABSA's evaluation has it.
 std::array<std::string, 3> QuadrupletKey(const Aspect& quadruplet);
 
-}  // namespace hpo
+}  // namespace hpo::text

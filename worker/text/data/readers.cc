@@ -11,7 +11,7 @@
 #include "worker/text/files/foreign_file.h"
 #include "worker/text/files/text_place.h"
 
-namespace hpo {
+namespace hpo::text {
 
 namespace {
 
@@ -54,4 +54,4 @@ absl::StatusOr<DataFile> ReadDataFile(const std::string& path, const RowTargets&
   return absl::InternalError("unreachable");
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

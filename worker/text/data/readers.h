@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // What rows say in addition to their text.
 struct RowTargets {
@@ -69,4 +69,4 @@ absl::StatusOr<DataFile> ReadDataFile(const std::string& path, const RowTargets&
 absl::StatusOr<DataFile> ParseCsv(absl::string_view content, const std::string& origin,
                                   const RowTargets& targets = {});
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "worker/text/tokenizers/pipeline/phrase_tokens.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using Asks = TextQuestion::Asks;
@@ -97,4 +97,4 @@ absl::StatusOr<SpanQueries> FindSpans(const AspectFile& file, const Tokenizer& t
                    "(multi-query-spans learns where they are)"));
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

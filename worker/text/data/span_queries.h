@@ -9,7 +9,7 @@
 #include "worker/text/data/text_questions.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // A place of an answer. One that occurs several times in the text has a place for each.
 struct AnswerSpan {
@@ -40,4 +40,4 @@ struct SpanQueries {
 absl::StatusOr<SpanQueries> FindSpans(const AspectFile& file, const Tokenizer& tokenizer,
                                       int64_t max_length);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using Asks = TextQuestion::Asks;
@@ -79,4 +79,4 @@ std::vector<TextQuestion> QuestionsOf(const AspectRow& row, bool with_spans) {
   return questions;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -8,7 +8,7 @@
 
 #include "worker/text/data/aspect_file.h"
 
-namespace hpo {
+namespace hpo::text {
 
 struct TextQuestion {
   // The class, valence and arousal of an aspect with its opinion; or which words are aspects, or
@@ -32,4 +32,4 @@ std::string SpanQuestion(TextQuestion::Asks asks, const std::string& of = "");
 // that differ once; then of every aspect its class and numbers (one query).
 std::vector<TextQuestion> QuestionsOf(const AspectRow& row, bool with_spans);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using absl::string_view;
@@ -364,4 +364,4 @@ std::string ConvertCommand(string_view iconv_name, string_view path) {
                       quoted(absl::StrCat(name.substr(0, dot), ".utf8", name.substr(dot))));
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

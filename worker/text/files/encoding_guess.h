@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 inline uint8_t ByteAt(absl::string_view text, size_t at) { return static_cast<uint8_t>(text[at]); }
 
@@ -33,4 +33,4 @@ std::vector<EncodingGuess> GuessSevenBitEncoding(absl::string_view text);
 // "iconv -f GBK -t UTF-8 train.csv > train.utf8.csv".
 std::string ConvertCommand(absl::string_view iconv_name, absl::string_view path);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hpo {
+namespace hpo::text {
 
 std::string FirstNames(const std::vector<std::string>& names) {
   constexpr size_t kMaxListed = 8;
@@ -20,4 +20,4 @@ std::string FirstNames(const std::vector<std::string>& names) {
   return list;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // A row's text is in the first of these that it has.
 inline constexpr std::array<absl::string_view, 3> kTextNames = {"text", "sentence", "review"};
@@ -19,4 +19,4 @@ inline constexpr absl::string_view kTextNamesShown = "'text' (or 'sentence' or '
 // long.
 std::string FirstNames(const std::vector<std::string>& names);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using absl::string_view;
@@ -78,4 +78,4 @@ std::optional<std::string> ForeignFile(string_view start) {
   return std::nullopt;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

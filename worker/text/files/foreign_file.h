@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 inline constexpr size_t kForeignStart = 264;
 
@@ -16,4 +16,4 @@ inline constexpr size_t kForeignStart = 264;
 // nothing that is known.
 std::optional<std::string> ForeignFile(absl::string_view start);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -16,7 +16,7 @@
 #include "worker/text/files/text_place.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using absl::string_view;
@@ -250,4 +250,4 @@ absl::StatusOr<DecodedText> DecodeText(string_view content, const std::string& o
   return Repaired(content, bad, origin);
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // UTF-8 without a byte order mark and without NUL characters. Valid while the content is that it
 // was made of.
@@ -33,4 +33,4 @@ class DecodedText {
 //                    encoding that it may be, and how to convert it
 absl::StatusOr<DecodedText> DecodeText(absl::string_view content, const std::string& origin);
 
-}  // namespace hpo
+}  // namespace hpo::text

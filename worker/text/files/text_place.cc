@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 // A file's content can be part of a message, however long it is.
@@ -51,4 +51,4 @@ std::string ReplacedCharacters::Warning() const {
   return absl::StrCat(first, ", as were ", count - 1, " more of this file");
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 struct TextPlace {
   int64_t line = 1;    // from 1
@@ -34,4 +34,4 @@ struct ReplacedCharacters {
   std::string Warning() const;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

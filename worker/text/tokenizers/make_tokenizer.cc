@@ -15,7 +15,7 @@
 #include "worker/text/tokenizers/families/wordpiece.h"
 #include "worker/text/tokenizers/pipeline/tokenizer_config.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 enum class TokenizerFamily {
@@ -160,4 +160,4 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizerOfFolder(const std::stri
       "none of them"));
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -8,7 +8,7 @@
 #include "common/models/model_spec.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // The tokenizer of the model in `folder`. Where there is a tokenizer.json, that decides alone, as
 // it does in Hugging Face's library. Else the family is that of tokenizer_config.json's
@@ -24,4 +24,4 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(const std::string& fold
 // tokenizer_config.json, else by the names of the files, and any number of tokens is taken.
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizerOfFolder(const std::string& folder);
 
-}  // namespace hpo
+}  // namespace hpo::text

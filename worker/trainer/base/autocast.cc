@@ -2,7 +2,7 @@
 
 #include <ATen/autocast_mode.h>
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 void Set(const AutocastState& state) {
@@ -41,4 +41,4 @@ AutocastScope::~AutocastScope() {
   at::autocast::set_autocast_cache_enabled(cached_before_);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -5,7 +5,7 @@
 #include "common/study/trial.h"
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 at::ScalarType ScalarTypeOf(Precision precision);
 
@@ -36,4 +36,4 @@ class AutocastScope {
   bool cached_before_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

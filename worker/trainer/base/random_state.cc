@@ -1,6 +1,6 @@
 #include "worker/trainer/base/random_state.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 RandomState::RandomState(torch::Device device)
     : generator_(at::globalContext().defaultGenerator(device)), state_(generator_.clone()) {}
@@ -26,4 +26,4 @@ RandomStateKeeper::~RandomStateKeeper() {
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

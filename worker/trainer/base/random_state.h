@@ -3,7 +3,7 @@
 
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // What it was when this was made. Allocates no tensor, so that it works where memory has run out.
 class RandomState {
@@ -30,4 +30,4 @@ class RandomStateKeeper {
   const RandomState before_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // The value of "name=value" in a list separated by commas, or empty.
@@ -58,4 +58,4 @@ absl::Status CheckTorchVersion(absl::string_view built_with, absl::string_view l
                    loaded, ": set HPO_TORCH_ROOT to a matching torch, or build again"));
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

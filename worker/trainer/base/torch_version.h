@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // "2.11.0+cu130" of the library that is loaded, from its own build settings; without the suffix for
 // a build without CUDA.
@@ -21,4 +21,4 @@ absl::StatusOr<std::string> ParseTorchBuild(absl::string_view config);
 //   FailedPrecondition  says both, and what to do
 absl::Status CheckTorchVersion(absl::string_view built_with, absl::string_view loaded);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

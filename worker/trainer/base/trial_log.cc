@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 namespace {
 
@@ -27,4 +27,4 @@ void LogInfo(const std::string& line) { spdlog::info("{}", line); }
 void LogWarning(const std::string& line) { spdlog::warn("{}", line); }
 void LogError(const std::string& line) { spdlog::error("{}", line); }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

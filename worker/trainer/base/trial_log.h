@@ -7,7 +7,7 @@
 #include "common/base/ids.h"
 #include "worker/channel/event_sink.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // To the log as "Trial 42 - TEXT", and to the supervisor.
 void TellInfo(EventSink& events, TrialNumber trial, const std::string& text);
@@ -17,4 +17,4 @@ void LogInfo(const std::string& line);
 void LogWarning(const std::string& line);
 void LogError(const std::string& line);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

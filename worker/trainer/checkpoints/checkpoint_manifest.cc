@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr int64_t kManifestVersion = 1;
@@ -69,4 +69,4 @@ absl::StatusOr<CheckpointManifest> DecodeManifest(absl::string_view text) {
   return manifest;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

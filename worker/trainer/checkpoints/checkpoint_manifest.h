@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct FileSum {
   int64_t size = 0;   // bytes
@@ -26,4 +26,4 @@ std::string EncodeManifest(const CheckpointManifest& manifest);
 //                    size, or a path that leaves the folder; names it
 absl::StatusOr<CheckpointManifest> DecodeManifest(absl::string_view text);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

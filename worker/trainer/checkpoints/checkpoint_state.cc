@@ -5,7 +5,7 @@
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr int64_t kStateVersion = 1;
@@ -57,4 +57,4 @@ absl::Status CheckIdentity(const nlohmann::json& found, const nlohmann::json& ex
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -10,7 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "worker/trainer/checkpoints/loop_state.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct CheckpointState {
   int64_t optimizer_steps = 0;
@@ -29,4 +29,4 @@ absl::StatusOr<CheckpointState> DecodeCheckpointState(absl::string_view text);
 //   FailedPrecondition  it has not; names the first that differs
 absl::Status CheckIdentity(const nlohmann::json& found, const nlohmann::json& expected);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

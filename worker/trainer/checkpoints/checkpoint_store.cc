@@ -21,7 +21,7 @@
 #include "common/files/write_file.h"
 #include "worker/trainer/checkpoints/checkpoint_manifest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -232,4 +232,4 @@ void CheckpointStore::RemoveRemains() const {
   for (const std::string& folder : remains) RemoveTree(folder);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -20,7 +20,7 @@
 #include "common/base/bytes.h"
 #include "common/base/ids.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct Checkpoint {
   std::string folder;
@@ -72,4 +72,4 @@ class CheckpointStore {
   Bytes quota_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

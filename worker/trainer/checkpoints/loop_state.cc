@@ -4,7 +4,7 @@
 #include "common/study/trial_fields.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::trainer {
 
 void VisitFields(Is<LoopState> auto& state, auto visit) {
   visit({"step"}, state.step);
@@ -36,4 +36,4 @@ absl::StatusOr<LoopState> LoopStateFromJson(const nlohmann::json& json) {
   return state;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -14,7 +14,7 @@
 #include "nlohmann/json_fwd.hpp"
 #include "worker/trainer/optimizers/loss_scale.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct LoopState {
   int64_t step = 0;          // optimizer steps done
@@ -39,4 +39,4 @@ nlohmann::json LoopStateToJson(const LoopState& state);
 //   InvalidArgument  a member missing, of another type or negative; names it
 absl::StatusOr<LoopState> LoopStateFromJson(const nlohmann::json& json);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 #include "worker/trainer/models/files/safetensors_writer.h"
 #include "worker/trainer/models/files/tensor_bytes.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // What training changes; the rest is made again as it was.
@@ -80,4 +80,4 @@ absl::Status LoadTrainingTensors(torch::nn::Module& model, Optimizer& optimizer,
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -8,7 +8,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/optimizers/optimizer.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Bytes of what SaveTrainingTensors writes, but for the header.
 int64_t TrainingTensorBytes(const torch::nn::Module& model, const Optimizer& optimizer);
@@ -27,4 +27,4 @@ absl::Status SaveTrainingTensors(const torch::nn::Module& model, const Optimizer
 absl::Status LoadTrainingTensors(torch::nn::Module& model, Optimizer& optimizer,
                                  const std::string& path);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

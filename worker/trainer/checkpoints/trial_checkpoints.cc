@@ -14,7 +14,7 @@
 #include "worker/trainer/checkpoints/checkpoint_state.h"
 #include "worker/trainer/checkpoints/training_tensors.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -185,4 +185,4 @@ absl::Status TrialCheckpoints::Fill(const LoopState& state, const std::string& f
           {.optimizer_steps = optimizer_.num_steps(), .loop = state, .identity = identity_}));
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -15,7 +15,7 @@
 #include "worker/trainer/checkpoints/loop_state.h"
 #include "worker/trainer/optimizers/optimizer.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Not thread-safe. Nothing that goes wrong here ends a trial: what could not be saved or taken up
 // is said, to the log and to the supervisor, and the training goes on.
@@ -67,4 +67,4 @@ class TrialCheckpoints {
   bool failing_ = false;     // the last one was not saved, and that was said
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

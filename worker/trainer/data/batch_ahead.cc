@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace hpo {
+namespace hpo::trainer {
 
 BatchAhead::BatchAhead(Assemble assemble)
     : assemble_(std::move(assemble)), thread_([this] { Run(); }) {}
@@ -15,7 +15,7 @@ BatchAhead::~BatchAhead() {
   thread_.join();
 }
 
-void BatchAhead::Start(BatchRows rows) {
+void BatchAhead::Start(text::BatchRows rows) {
   rows_ = std::move(rows);
   Order order([this, wanted = rows_] { return assemble_(wanted); });
   batch_ = order.get_future();
@@ -23,7 +23,7 @@ void BatchAhead::Start(BatchRows rows) {
   order_ = std::move(order);
 }
 
-TokenBatch BatchAhead::Take(const BatchRows& rows) {
+text::TokenBatch BatchAhead::Take(const text::BatchRows& rows) {
   if (!batch_.valid() || rows_ != rows) return assemble_(rows);
   if (std::optional<Order> untouched = TakeOrder()) (*untouched)();
   return batch_.get();
@@ -47,4 +47,4 @@ void BatchAhead::Run() {
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -14,13 +14,13 @@
 #include "absl/synchronization/mutex.h"
 #include "worker/text/batching/batcher.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Used from one thread; has another of its own, which ends with it.
 class BatchAhead {
  public:
   // A function of the rows alone; called by either thread, or by both at once.
-  using Assemble = std::function<TokenBatch(const BatchRows&)>;
+  using Assemble = std::function<text::TokenBatch(const text::BatchRows&)>;
 
   explicit BatchAhead(Assemble assemble);
   ~BatchAhead();
@@ -28,15 +28,15 @@ class BatchAhead {
   BatchAhead& operator=(const BatchAhead&) = delete;
 
   // Begins the batch of these rows. What was begun before and not taken is dropped.
-  void Start(BatchRows rows);
+  void Start(text::BatchRows rows);
 
   // The batch of these rows: the one that was begun, which is waited for, or where that is of other
   // rows or still lies there untouched, made here. Throws what `assemble` throws for these rows,
   // whichever thread ran it.
-  TokenBatch Take(const BatchRows& rows);
+  text::TokenBatch Take(const text::BatchRows& rows);
 
  private:
-  using Order = std::packaged_task<TokenBatch()>;
+  using Order = std::packaged_task<text::TokenBatch()>;
 
   void Run();
   std::optional<Order> TakeOrder();
@@ -45,12 +45,12 @@ class BatchAhead {
   }
 
   const Assemble assemble_;
-  BatchRows rows_;                 // what was begun,
-  std::future<TokenBatch> batch_;  // and what comes of it
+  text::BatchRows rows_;                 // what was begun,
+  std::future<text::TokenBatch> batch_;  // and what comes of it
   absl::Mutex mutex_;
   std::optional<Order> order_ ABSL_GUARDED_BY(mutex_);  // that nobody works on yet
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

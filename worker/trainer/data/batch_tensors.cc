@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 template <typename T>
@@ -25,7 +25,7 @@ torch::Tensor ToDevice(const std::vector<float>& values, torch::Device device) {
   return CopyToDevice(values, {static_cast<int64_t>(values.size())}, device);
 }
 
-DeviceBatch ToDevice(const TokenBatch& batch, int64_t num_labels, torch::Device device) {
+DeviceBatch ToDevice(const text::TokenBatch& batch, int64_t num_labels, torch::Device device) {
   const bool is_packed = !batch.packed.empty();
   const std::vector<int64_t> shape = {is_packed ? 1 : batch.rows, batch.length};
   DeviceBatch tensors;
@@ -64,4 +64,4 @@ torch::Tensor SumOfRowLosses(const torch::Tensor& logits, const torch::Tensor& l
   return sum / static_cast<double>(labels.size(1));
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/scores/class_weights.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct DeviceBatch {
   ModelInput input;
@@ -26,7 +26,7 @@ struct DeviceBatch {
 
 // Copies `batch` to the device.
 torch::Tensor ToDevice(const std::vector<float>& values, torch::Device device);
-DeviceBatch ToDevice(const TokenBatch& batch, int64_t num_labels, torch::Device device);
+DeviceBatch ToDevice(const text::TokenBatch& batch, int64_t num_labels, torch::Device device);
 
 struct ClassLossOptions {
   torch::Tensor weights;  // [num_labels], see LabelLoss; undefined: none
@@ -43,4 +43,4 @@ ClassLossOptions ToDevice(const LabelLoss& loss, torch::Device device);
 torch::Tensor SumOfRowLosses(const torch::Tensor& logits, const torch::Tensor& labels,
                              const ClassLossOptions& options = {});
 
-}  // namespace hpo
+}  // namespace hpo::trainer

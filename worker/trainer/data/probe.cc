@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-namespace hpo {
+namespace hpo::trainer {
 
-BatchRows HeaviestBatch(const EncodedDataset& data, const MemoryPlan& plan) {
+text::BatchRows HeaviestBatch(const text::EncodedDataset& data, const MemoryPlan& plan) {
   const int64_t two_parts = 2 * std::min(plan.micro_batch, data.num_rows());
   const int64_t rows = std::min({plan.effective_batch, two_parts, data.num_rows()});
-  return EvaluationBatches(data, rows).front();
+  return text::EvaluationBatches(data, rows).front();
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

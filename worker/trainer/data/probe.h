@@ -6,11 +6,11 @@
 #include "worker/text/batching/batcher.h"
 #include "worker/text/batching/encoded_dataset.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // The longest rows of `data`, as many as two parts of `plan` have: no effective batch needs more
 // under this plan. One part alone would not do where there are several, because the second and
 // later ones meet the gradients of those before.
-BatchRows HeaviestBatch(const EncodedDataset& data, const MemoryPlan& plan);
+text::BatchRows HeaviestBatch(const text::EncodedDataset& data, const MemoryPlan& plan);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "common/space/describe_param.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 struct ParameterLine {
@@ -131,7 +131,7 @@ absl::Status CheckNames(const ParamMap& params) {
 absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint64_t job_seed) {
   HPO_RETURN_IF_ERROR(CheckNames(params));
   TrainingOptions options;
-  HPO_ASSIGN_OR_RETURN(options.config, TrainingConfigOf(params, TrainerSpec{}));
+  HPO_ASSIGN_OR_RETURN(options.config, memory::TrainingConfigOf(params, TrainerSpec{}));
   constexpr double kAny = std::numeric_limits<double>::infinity();
   const double kAboveOne = std::nextafter(1.0, 2.0);
   const NumberRange ranges[] = {
@@ -154,7 +154,7 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
     options.class_weights = *std::move(spec);
   }
   auto padding =
-      ParseQueryPadding(FindString(params, "aspects.padding").value_or(std::string("none")));
+      text::ParseQueryPadding(FindString(params, "aspects.padding").value_or(std::string("none")));
   if (!padding.ok()) return Annotate(padding.status(), "aspects.padding");
   options.query_padding = *padding;
   HPO_ASSIGN_OR_RETURN(const auto early_stopping, ReadCount(params, "train.early_stopping"));
@@ -174,4 +174,4 @@ std::string DescribeParameters() {
   return text;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

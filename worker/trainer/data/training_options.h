@@ -11,11 +11,11 @@
 #include "worker/text/batching/query_set.h"
 #include "worker/trainer/scores/class_weights.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct TrainingOptions {
-  TrainingConfig config;  // batch, length, head, dropout: what memory depends on
-  bool tf32 = false;      // matrix products of float32 with 10 bits of mantissa (GPU)
+  memory::TrainingConfig config;  // batch, length, head, dropout: what memory depends on
+  bool tf32 = false;              // matrix products of float32 with 10 bits of mantissa (GPU)
   double learning_rate = 5e-5;
   double weight_decay = 0.01;
   double warmup_ratio = 0.1;
@@ -28,13 +28,13 @@ struct TrainingOptions {
   // Optimizer steps after which the allocator's cache goes back to the device; 0: it stays.
   int64_t clear_cache_every = 0;
   double data_subset = 1.0;  // share of the training rows that are used
-  QueryPadding query_padding = QueryPadding::kNone;
+  text::QueryPadding query_padding = text::QueryPadding::kNone;
   ClassWeightSpec class_weights;
   double label_smoothing = 0.0;
   uint64_t seed = 0;
 
   // Of an epoch, from 0, by effective batches of `batch_size` rows.
-  EpochDraw DrawOf(int64_t batch_size, int64_t epoch) const {
+  text::EpochDraw DrawOf(int64_t batch_size, int64_t epoch) const {
     return {.batch_size = batch_size,
             .group_by_length = config.group_by_length,
             .seed = seed,
@@ -51,4 +51,4 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
 // What `hpo-trainer --list-parameters` prints: one line for each parameter, with its default.
 std::string DescribeParameters();
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -13,23 +13,23 @@
 #include "worker/text/files/text_place.h"
 #include "worker/text/tokenizers/make_tokenizer.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
-LengthHistogram LengthsOf(const EncodedDataset& data) {
+LengthHistogram LengthsOf(const text::EncodedDataset& data) {
   LengthHistogram lengths;
   for (int64_t row = 0; row < data.num_rows(); ++row) ++lengths[data.Length(row)];
   return lengths;
 }
 
-absl::StatusOr<TaskData> ReadRows(const TrainerJob& job, TaskKind task) {
+absl::StatusOr<text::TaskData> ReadRows(const TrainerJob& job, TaskKind task) {
   switch (task) {
     case TaskKind::kTextClassification:
-      return LoadTaskData(job.train_path, job.validation_path, job.labels);
+      return text::LoadTaskData(job.train_path, job.validation_path, job.labels);
     case TaskKind::kTextRegression:
-      return LoadRegressionData(job.train_path, job.validation_path, job.labels);
+      return text::LoadRegressionData(job.train_path, job.validation_path, job.labels);
     case TaskKind::kLanguageModeling:
-      return LoadPlainTexts(job.train_path, job.validation_path);
+      return text::LoadPlainTexts(job.train_path, job.validation_path);
     case TaskKind::kMultiQuery:
     case TaskKind::kMultiQuerySpans:
       break;
@@ -38,21 +38,22 @@ absl::StatusOr<TaskData> ReadRows(const TrainerJob& job, TaskKind task) {
 }
 
 // Of a single token nothing is predicted.
-absl::Status CheckPredictsTokens(const EncodedDataset& data, const Dataset& rows) {
+absl::Status CheckPredictsTokens(const text::EncodedDataset& data, const text::Dataset& rows) {
   for (int64_t row = 0; row < data.num_rows(); ++row) {
     if (data.Length(row) >= 2) continue;
-    return DataError(rows.path, rows.rows[static_cast<size_t>(row)].line,
-                     absl::StrCat("text: expected at least 2 tokens to predict one from another, "
-                                  "got ",
-                                  data.Length(row)));
+    return text::DataError(
+        rows.path, rows.rows[static_cast<size_t>(row)].line,
+        absl::StrCat("text: expected at least 2 tokens to predict one from another, "
+                     "got ",
+                     data.Length(row)));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<TextData> LoadRows(const TrainerJob& job, const TrainingOptions& options,
-                                  TaskKind task, RowEncoder encode) {
+                                  TaskKind task, text::RowEncoder encode) {
   TextData data;
-  HPO_ASSIGN_OR_RETURN(const TaskData files, ReadRows(job, task));
+  HPO_ASSIGN_OR_RETURN(const text::TaskData files, ReadRows(job, task));
   data.labels = files.train.label_names;
   HPO_ASSIGN_OR_RETURN(data.train, encode(files.train));
   HPO_ASSIGN_OR_RETURN(data.validation, encode(files.validation));
@@ -61,28 +62,30 @@ absl::StatusOr<TextData> LoadRows(const TrainerJob& job, const TrainingOptions& 
     HPO_RETURN_IF_ERROR(CheckPredictsTokens(data.validation, files.validation));
   }
   if (options.data_subset < 1.0) {
-    data.train = SelectRows(data.train, ShareOf(files.train, options.data_subset, options.seed));
+    data.train =
+        text::SelectRows(data.train, text::ShareOf(files.train, options.data_subset, options.seed));
   }
   return data;
 }
 
 absl::StatusOr<TextData> LoadQueries(const TrainerJob& job, const TrainingOptions& options,
-                                     const Tokenizer* span_tokenizer, int64_t max_length,
-                                     RowEncoder encode) {
-  HPO_ASSIGN_OR_RETURN(QuerySets sets, LoadQuerySets(job.train_path, job.validation_path,
-                                                     {.labels = job.labels,
-                                                      .most_aspects = options.config.most_aspects,
-                                                      .span_tokenizer = span_tokenizer,
-                                                      .max_length = max_length},
-                                                     encode));
+                                     const text::Tokenizer* span_tokenizer, int64_t max_length,
+                                     text::RowEncoder encode) {
+  HPO_ASSIGN_OR_RETURN(text::QuerySets sets,
+                       text::LoadQuerySets(job.train_path, job.validation_path,
+                                           {.labels = job.labels,
+                                            .most_aspects = options.config.most_aspects,
+                                            .span_tokenizer = span_tokenizer,
+                                            .max_length = max_length},
+                                           encode));
   if (options.data_subset < 1.0) {
-    sets.train =
-        SelectTexts(sets.train, ShareOf(sets.train.num_texts(), options.data_subset, options.seed));
+    sets.train = text::SelectTexts(
+        sets.train, text::ShareOf(sets.train.num_texts(), options.data_subset, options.seed));
   }
   TextData data;
   data.labels = std::move(sets.labels);
-  data.train = TextsOf(sets.train);
-  data.validation = TextsOf(sets.validation);
+  data.train = text::TextsOf(sets.train);
+  data.validation = text::TextsOf(sets.validation);
   data.train_queries = std::move(sets.train);
   data.validation_queries = std::move(sets.validation);
   data.validation_texts = std::move(sets.validation_texts);
@@ -93,11 +96,11 @@ absl::StatusOr<TextData> LoadQueries(const TrainerJob& job, const TrainingOption
 // Of a model that knows one type.
 void ForgetTypes(TextData& data) {
   data.one_token_type = true;
-  std::vector<EncodedDataset*> all = {&data.train, &data.validation};
+  std::vector<text::EncodedDataset*> all = {&data.train, &data.validation};
   if (data.train_queries.has_value()) {
     all.insert(all.end(), {&data.train_queries->queries, &data.validation_queries->queries});
   }
-  for (EncodedDataset* rows : all) std::fill(rows->type_ids.begin(), rows->type_ids.end(), 0);
+  for (text::EncodedDataset* rows : all) std::fill(rows->type_ids.begin(), rows->type_ids.end(), 0);
 }
 
 }  // namespace
@@ -121,28 +124,28 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
     model.shape.hidden_dropout = *dropout;
     model.shape.attention_dropout = *dropout;
   }
-  HPO_ASSIGN_OR_RETURN(model.tokenizer, MakeTokenizer(model.path, model.shape));
+  HPO_ASSIGN_OR_RETURN(model.tokenizer, text::MakeTokenizer(model.path, model.shape));
   return model;
 }
 
 absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
-                                      const ModelFolder& model, const TokenCache& tokens) {
+                                      const ModelFolder& model, const text::TokenCache& tokens) {
   const TaskKind task = ParseTaskKind(job.task).value_or(TaskKind::kTextClassification);
   const int64_t max_length = std::min(options.config.max_length, model.shape.max_positions);
   std::vector<TruncatedRows> truncated;
   std::vector<std::string> warnings;
-  const auto encode = [&](const Dataset& rows) {
+  const auto encode = [&](const text::Dataset& rows) {
     warnings.insert(warnings.end(), rows.warnings.begin(), rows.warnings.end());
     auto encoded = tokens.Encode(rows, *model.tokenizer, max_length);
     if (encoded.ok() && options.config.max_length > max_length) {
       truncated.push_back(
           {.path = rows.path,
-           .truncated = CountTruncated(rows, *encoded, *model.tokenizer, max_length),
+           .truncated = text::CountTruncated(rows, *encoded, *model.tokenizer, max_length),
            .rows = encoded->num_rows()});
     }
     return encoded;
   };
-  const Tokenizer* const span_tokenizer =
+  const text::Tokenizer* const span_tokenizer =
       task == TaskKind::kMultiQuerySpans ? model.tokenizer.get() : nullptr;
   absl::StatusOr<TextData> data =
       AsksQueries(task) ? LoadQueries(job, options, span_tokenizer, max_length, encode)
@@ -156,9 +159,9 @@ absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptio
   return data;
 }
 
-EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
-                              const TrainingOptions& options, const DeviceProfile& device) {
-  EstimateInput input;
+memory::EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
+                                      const TrainingOptions& options, const DeviceProfile& device) {
+  memory::EstimateInput input;
   input.model = model.shape;
   input.config = options.config;
   input.workload.task = data.task;
@@ -167,8 +170,8 @@ EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
   if (data.train_queries.has_value()) {
     input.workload.train_lengths = LengthsOf(data.train_queries->queries);
     input.workload.validation_lengths = LengthsOf(data.validation_queries->queries);
-    input.workload.train_queries = QueryCounts(*data.train_queries);
-    input.workload.validation_queries = QueryCounts(*data.validation_queries);
+    input.workload.train_queries = text::QueryCounts(*data.train_queries);
+    input.workload.validation_queries = text::QueryCounts(*data.validation_queries);
   } else {
     input.workload.train_lengths = LengthsOf(data.train);
     input.workload.validation_lengths = LengthsOf(data.validation);
@@ -177,4 +180,4 @@ EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
   return input;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -18,13 +18,13 @@
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 #include "worker/trainer/data/training_options.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct ModelFolder {
   std::string path;
   std::string config_json;  // as it is in the folder
   ModelShape shape;         // with the trial's dropout
-  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<text::Tokenizer> tokenizer;
 };
 
 // Rows of a file that are longer than the model's positions.
@@ -39,12 +39,12 @@ struct TextData {
   std::vector<std::string> labels;  // a regression's fields; none of language modelling
   // Of one token type where the model knows no second. Of multi-query: what its texts are to a
   // batcher.
-  EncodedDataset train;
-  EncodedDataset validation;
-  std::optional<QuerySet> train_queries;  // of multi-query alone
-  std::optional<QuerySet> validation_queries;
-  std::vector<AspectRow> validation_texts;  // where they ask for spans: what they ask of
-  QueryLayout query_layout;
+  text::EncodedDataset train;
+  text::EncodedDataset validation;
+  std::optional<text::QuerySet> train_queries;  // of multi-query alone
+  std::optional<text::QuerySet> validation_queries;
+  std::vector<text::AspectRow> validation_texts;  // where they ask for spans: what they ask of
+  text::QueryLayout query_layout;
   int64_t max_length = 0;  // tok.max_length, or the model's positions when those are fewer;
   std::vector<TruncatedRows> truncated;  // in that case, of both files
   bool one_token_type = false;
@@ -62,11 +62,12 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
 //   NotFound, Unavailable, InvalidArgument  see worker/text/data/dataset.h and EncodeDataset;
 //                                           language modelling: a text of a single token
 absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
-                                      const ModelFolder& model, const TokenCache& tokens = {});
+                                      const ModelFolder& model,
+                                      const text::TokenCache& tokens = {});
 
 // What EstimateMemory needs to know of the trial, with the data's true lengths. `device`: as the
 // process sees it (TrialDevice).
-EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
-                              const TrainingOptions& options, const DeviceProfile& device);
+memory::EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
+                                      const TrainingOptions& options, const DeviceProfile& device);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

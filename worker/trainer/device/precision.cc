@@ -1,6 +1,6 @@
 #include "worker/trainer/device/precision.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 absl::Status CheckPrecision(const TrainingOptions& options, torch::Device device) {
   if (!options.tf32 || !device.is_cpu()) return absl::OkStatus();
@@ -12,4 +12,4 @@ void AllowTf32(bool allowed) {
   at::globalContext().setFloat32MatmulPrecision(allowed ? "high" : "highest");
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -5,7 +5,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/data/training_options.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Whether the device runs the trial in the precision asked for. fp32, bf16 and fp16 run on every
 // device (on a CPU without such instructions slowly); tf32 on cards alone.
@@ -16,4 +16,4 @@ absl::Status CheckPrecision(const TrainingOptions& options, torch::Device device
 // the whole process, from now on.
 void AllowTf32(bool allowed);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -13,7 +13,7 @@
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/models/layers/attention.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Of the attention whose kernels are asked for.
@@ -27,14 +27,14 @@ DeviceProfile ProfileInside(const TrialDevice& device) {
   profile.uuid = description.uuid;
   profile.capability = description.capability;
   profile.allocator =
-      description.allocator ? FormatAllocatorSettings(*description.allocator) : "counting";
+      description.allocator ? memory::FormatAllocatorSettings(*description.allocator) : "counting";
   profile.multiprocessors = description.multiprocessors;
   profile.threads_per_multiprocessor = description.threads_per_multiprocessor;
   profile.attention = "math";  // where it has dropout
   if (device.device.is_cpu()) {
     profile.threads = at::get_num_threads();
   } else {
-    profile.attention = FormatAttentionKernels(AttentionKernelsOf(device.device, kDropout));
+    profile.attention = memory::FormatAttentionKernels(AttentionKernelsOf(device.device, kDropout));
     profile.workspace = device.baseline;
   }
   return profile;
@@ -117,4 +117,4 @@ OutcomeMessage OutcomeWithoutDevice(const TrainerJob& job, const absl::Status& r
   return message;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -10,7 +10,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/memory/device_memory.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct TrialDevice {
   torch::Device device;
@@ -49,4 +49,4 @@ absl::StatusOr<TrialDevice> OpenTrialDevice(const std::string& name);
 // Also writes the [OOM] block to the log. The process is not clean.
 OutcomeMessage OutcomeWithoutDevice(const TrainerJob& job, const absl::Status& reason);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -10,7 +10,7 @@
 #include "worker/trainer/memory/cuda_module.h"
 #include "worker/trainer/memory/device_memory.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr absl::string_view kFirstLine = "hpo-trace 1";
@@ -88,4 +88,4 @@ std::string FormatTrace(const std::vector<AllocatorEvent>& events,
   return text;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct AllocatorEvent {
   char kind = '+';  // as in the file
@@ -76,4 +76,4 @@ class BlockNumbers {
   int64_t next_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -13,7 +13,7 @@
 #include "absl/hash/hash.h"
 #include "absl/synchronization/mutex.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Higher than any of torch's own.
@@ -146,4 +146,4 @@ std::optional<RefusedAllocation> CountingAllocator::TakeRefused() {
   return RefusedAllocation{Bytes{requested}, live, limit(), std::max(Bytes{}, limit() - live)};
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

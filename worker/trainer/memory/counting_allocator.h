@@ -17,7 +17,7 @@
 #include "common/base/bytes.h"
 #include "worker/trainer/memory/device_memory.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Sees every allocation and free of the CountingAllocator, in the order in which each thread makes
 // them. Called by the thread that allocates or frees, several at a time where several do; must not
@@ -79,4 +79,4 @@ class CountingAllocator {
   std::atomic<AllocationWatcher*> watcher_{nullptr};
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 
 #include "worker/trainer/memory/allocator_log.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using c10::CachingDeviceAllocator::BlockInfo;
@@ -146,10 +146,9 @@ class CudaAllocatorLog final : public AllocatorLog {
 };
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer
 
-extern "C" __attribute__((visibility("default"))) hpo::AllocatorLog* hpo_open_cuda_log(int index,
-                                                                                       char*,
-                                                                                       size_t) {
-  return new hpo::CudaAllocatorLog(index);
+extern "C" __attribute__((visibility("default"))) hpo::trainer::AllocatorLog* hpo_open_cuda_log(
+    int index, char*, size_t) {
+  return new hpo::trainer::CudaAllocatorLog(index);
 }

@@ -25,7 +25,7 @@ namespace at::cuda {
 TORCH_CUDA_CPP_API void clearCublasWorkspaces();
 }
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 namespace cuda_allocator = c10::cuda::CUDACachingAllocator;
@@ -60,9 +60,9 @@ void ObserveRefusals() {
   });
 }
 
-AllocatorOptions AllocatorInUse() {
+memory::AllocatorOptions AllocatorInUse() {
   using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;
-  AllocatorOptions options;
+  memory::AllocatorOptions options;
   options.expandable_segments = Config::use_expandable_segments();
   if (Config::max_split_size() < static_cast<size_t>(options.max_split_bytes)) {
     options.max_split_bytes = static_cast<int64_t>(Config::max_split_size());
@@ -193,9 +193,9 @@ class CudaMemory final : public DeviceMemory {
 };
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer
 
-extern "C" __attribute__((visibility("default"))) hpo::DeviceMemory* hpo_open_cuda_memory(
+extern "C" __attribute__((visibility("default"))) hpo::trainer::DeviceMemory* hpo_open_cuda_memory(
     int index, char* error, size_t error_size) {
   const int num_devices = c10::cuda::device_count();
   if (index >= num_devices) {
@@ -205,14 +205,15 @@ extern "C" __attribute__((visibility("default"))) hpo::DeviceMemory* hpo_open_cu
                   index, num_devices);
     return nullptr;
   }
-  if (hpo::HooksWereAskedForTooEarly()) {
+  if (hpo::trainer::HooksWereAskedForTooEarly()) {
     std::snprintf(error, error_size,
                   "cuda:%d: torch looked for CUDA before hpo_cuda.so was loaded, and found none; "
                   "this is a bug of hpo-trainer, and only a new process can use the card",
                   index);
     return nullptr;
   }
-  if (const std::string allocator = hpo::cuda_allocator::get()->name(); allocator != "native") {
+  if (const std::string allocator = hpo::trainer::cuda_allocator::get()->name();
+      allocator != "native") {
     std::snprintf(error, error_size,
                   "cuda:%d: expected torch's native allocator, got %s: leave backend out of "
                   "PYTORCH_ALLOC_CONF and PYTORCH_CUDA_ALLOC_CONF",
@@ -221,6 +222,6 @@ extern "C" __attribute__((visibility("default"))) hpo::DeviceMemory* hpo_open_cu
   }
   at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
   c10::cuda::set_device(static_cast<c10::DeviceIndex>(index));
-  hpo::ObserveRefusals();
-  return new hpo::CudaMemory(static_cast<c10::DeviceIndex>(index));
+  hpo::trainer::ObserveRefusals();
+  return new hpo::trainer::CudaMemory(static_cast<c10::DeviceIndex>(index));
 }

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/user_folder.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 std::string ModulePath() {
@@ -54,4 +54,4 @@ absl::StatusOr<std::unique_ptr<AllocatorLog>> OpenCudaLog(int index) {
   return Open<AllocatorLog>("hpo_open_cuda_log", index);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 #include "worker/trainer/memory/allocator_log.h"
 #include "worker/trainer/memory/device_memory.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Loads the module at the first call and opens card `index`. After that torch's CUDA kernels are
 // registered in the process. Throws what torch throws where the card fails.
@@ -25,4 +25,4 @@ absl::StatusOr<std::unique_ptr<AllocatorLog>> OpenCudaLog(int index);
 template <typename T>
 using OpenCudaFunction = T* (*)(int index, char* error, size_t error_size);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -14,7 +14,7 @@
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/memory/cuda_module.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 class CpuMemory final : public DeviceMemory {
@@ -72,4 +72,4 @@ absl::StatusOr<std::unique_ptr<DeviceMemory>> OpenDeviceMemory(const std::string
   return std::make_unique<CpuMemory>();
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -11,7 +11,7 @@
 #include "common/base/bytes.h"
 #include "memory/allocator/allocator_model.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // A moment's reading. `reserved` equals `live` on a CPU.
 struct MemoryUse {
@@ -41,7 +41,7 @@ struct DeviceDescription {
   std::string uuid;        // of the card, as the driver writes it: "GPU-..."
   std::string capability;  // "9.0"; on a CPU the instruction set, "AVX2"
   // Of the caching allocator; nullopt: the counting allocator.
-  std::optional<AllocatorOptions> allocator;
+  std::optional<memory::AllocatorOptions> allocator;
   // Of a card; see DeviceProfile.
   int64_t multiprocessors = 0;
   int64_t threads_per_multiprocessor = 0;
@@ -91,4 +91,4 @@ absl::StatusOr<std::optional<int>> CardNumber(const std::string& device);
 //   FailedPrecondition  no module, CUDA library, driver or card; says what to do
 absl::StatusOr<std::unique_ptr<DeviceMemory>> OpenDeviceMemory(const std::string& device);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

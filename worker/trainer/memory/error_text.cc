@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 std::string DescribeError(const std::exception& error) {
   const auto* const torch_error = dynamic_cast<const c10::Error*>(&error);
@@ -19,4 +19,4 @@ std::string DescribeError(const std::exception& error) {
   return absl::StrReplaceAll(text, {{"\n", " "}});
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace hpo {
+namespace hpo::trainer {
 
 std::optional<Growth> GrowthWatch::After(const std::string& stage, Bytes live) {
   const Bytes change = live - std::exchange(live_, live);
@@ -18,4 +18,4 @@ std::optional<Growth> GrowthWatch::After(const std::string& stage, Bytes live) {
   return Growth{.stage = stage, .bytes = run.grown, .times = run.rises};
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

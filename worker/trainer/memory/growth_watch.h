@@ -10,7 +10,7 @@
 
 #include "common/base/bytes.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct Growth {
   std::string stage;  // what ran when it grew: "training step", "evaluation", ...
@@ -43,4 +43,4 @@ class GrowthWatch {
   std::map<std::string, Run> runs_;  // by stage
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "worker/trainer/memory/error_text.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // cudaErrorMemoryAllocation. Not sticky: the process goes on.
@@ -128,4 +128,4 @@ OomKind KindOfOom(const MemoryFault& fault, const MemoryUse& use, int64_t step) 
   return step > 0 ? OomKind::kLatePeak : OomKind::kConfiguration;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

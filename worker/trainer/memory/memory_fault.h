@@ -8,7 +8,7 @@
 #include "common/study/trial.h"
 #include "worker/trainer/memory/device_memory.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 enum class MemoryFaultType {
   kDevice,      // the device's allocator, or a CUDA library that wanted memory
@@ -46,4 +46,4 @@ Bytes NeededAtLeast(const MemoryFault& fault, const MemoryUse& use);
 //   kConfiguration  otherwise
 OomKind KindOfOom(const MemoryFault& fault, const MemoryUse& use, int64_t step);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -3,7 +3,7 @@
 
 #include "common/base/bytes.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // The share that the allocator turns into exactly `limit` bytes again: it multiplies by `total` and
 // rounds down, so half a byte more is asked for. 0 bytes: no limit, 1. Source: setMemoryFraction in
@@ -13,4 +13,4 @@ constexpr double MemoryFraction(Bytes limit, Bytes total) {
   return (static_cast<double>(limit.count) + 0.5) / static_cast<double>(total.count);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

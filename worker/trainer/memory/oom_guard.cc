@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <exception>
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 bool ReturnsToBaseline(DeviceMemory& memory, Bytes baseline) {
@@ -46,4 +46,4 @@ BatchAttempt TryBatch(DeviceMemory& memory, Bytes baseline, absl::FunctionRef<vo
   return attempt;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -8,7 +8,7 @@
 #include "worker/trainer/memory/device_memory.h"
 #include "worker/trainer/memory/memory_fault.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // What TryBatch met. Without `fault` the batch ran to its end.
 struct BatchAttempt {
@@ -28,4 +28,4 @@ struct BatchAttempt {
 BatchAttempt TryBatch(DeviceMemory& memory, Bytes baseline, absl::FunctionRef<void()> batch,
                       absl::FunctionRef<void()> drop);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

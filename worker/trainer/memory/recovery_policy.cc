@@ -1,6 +1,6 @@
 #include "worker/trainer/memory/recovery_policy.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr int64_t kRedosOfAKind = 1;
@@ -16,4 +16,4 @@ RecoveryAction DecideRecovery(const RecoveryCase& now) {
   return ours && !now.workspaces_renewed ? RecoveryAction::kRenewWorkspaces : RecoveryAction::kEnd;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

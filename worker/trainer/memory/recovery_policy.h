@@ -22,7 +22,7 @@
 #include "common/study/study.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 enum class RecoveryAction {
   kShrink,           // a smaller plan, then again
@@ -48,4 +48,4 @@ struct RecoveryCase {
 // device is no case: its process ends.
 RecoveryAction DecideRecovery(const RecoveryCase& now);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

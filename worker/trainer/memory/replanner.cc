@@ -6,11 +6,11 @@
 #include "memory/need/memory_replay.h"
 #include "memory/need/ordered_replay.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
-Replanner::Replanner(EstimateInput input, Bytes baseline, Bytes limit, bool may_checkpoint)
+Replanner::Replanner(memory::EstimateInput input, Bytes baseline, Bytes limit, bool may_checkpoint)
     : input_(std::move(input)),
-      replays_(std::make_unique<ReplayTable>()),
+      replays_(std::make_unique<memory::ReplayTable>()),
       baseline_(baseline),
       limit_(limit),
       may_checkpoint_(may_checkpoint) {
@@ -25,8 +25,9 @@ std::optional<Bytes> Replanner::PredictedPeak(const MemoryPlan& plan) const {
 }
 
 std::optional<Bytes> Replanner::PredictedReservedPeak(const MemoryPlan& plan,
-                                                      const TrialPasses& passes) const {
-  if (const auto ordered = ReplayReservedPeak(input_, plan, passes); ordered.ok()) return *ordered;
+                                                      const memory::TrialPasses& passes) const {
+  if (const auto ordered = memory::ReplayReservedPeak(input_, plan, passes); ordered.ok())
+    return *ordered;
   const auto estimate = replays_->Replay(input_, plan);
   if (!estimate.ok()) return std::nullopt;
   return input_.device.kind == "cpu" ? estimate->reserved_peak + baseline_
@@ -43,16 +44,16 @@ bool Replanner::Correct(const MemoryPlan& plan, Bytes seen) {
 }
 
 bool Replanner::Fits(const MemoryPlan& plan) const {
-  const auto estimate = EstimateWithin(input_, plan, limit_ - correction_, replays_.get());
+  const auto estimate = memory::EstimateWithin(input_, plan, limit_ - correction_, replays_.get());
   if (!estimate.ok() || limit_ == Bytes{}) return true;
   return estimate->needed_limit + correction_ <= limit_;
 }
 
 std::optional<MemoryPlan> Replanner::Smaller(const MemoryPlan& plan) {
-  const std::optional<MemoryPlan> half = SmallerPlan(plan);
+  const std::optional<MemoryPlan> half = memory::SmallerPlan(plan);
   if (!half.has_value()) return Recomputing(plan);
   if (limit_ == Bytes{} || Fits(plan)) return half;
-  const auto fitting = PlanBelow(input_, plan, limit_ - correction_, replays_.get());
+  const auto fitting = memory::PlanBelow(input_, plan, limit_ - correction_, replays_.get());
   if (!fitting.ok()) return half;
   if (!fitting->fits) {
     const std::optional<MemoryPlan> recomputing = Recomputing(plan);
@@ -74,9 +75,9 @@ std::optional<MemoryPlan> Replanner::Recomputing(const MemoryPlan& plan) const {
   // Nothing is lost by trying one row, whatever the estimate says of it.
   if (plan.micro_batch == 1) return chosen;
   ++chosen.micro_batch;
-  const auto fitting = PlanBelow(input_, chosen, limit_ - correction_, replays_.get());
+  const auto fitting = memory::PlanBelow(input_, chosen, limit_ - correction_, replays_.get());
   if (!fitting.ok() || !fitting->fits) return std::nullopt;
   return fitting->plan;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

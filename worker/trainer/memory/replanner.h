@@ -12,7 +12,7 @@
 #include "memory/plan/memory_plan.h"
 #include "memory/trace/trial_passes.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // One trial's. Not thread-safe.
 class Replanner {
@@ -20,7 +20,7 @@ class Replanner {
   // `baseline`: live bytes before the trial, which its limit covers too. `limit`: what the trial
   // may use; 0: not known, and every smaller plan is half the one before. `may_checkpoint`: layers
   // may be computed again.
-  Replanner(EstimateInput input, Bytes baseline, Bytes limit, bool may_checkpoint);
+  Replanner(memory::EstimateInput input, Bytes baseline, Bytes limit, bool may_checkpoint);
 
   // Live bytes at the peak that the replay promises for `plan`, the baseline included; nullopt
   // where it has no answer.
@@ -29,7 +29,7 @@ class Replanner {
   // The most that the allocator reserves for `plan` over `passes`, which are the trial's; nullopt
   // as above.
   std::optional<Bytes> PredictedReservedPeak(const MemoryPlan& plan,
-                                             const TrialPasses& passes) const;
+                                             const memory::TrialPasses& passes) const;
 
   // Under `plan` as many live bytes were needed, or at least as many. Returns whether that exceeds
   // the prediction by more than kTolerance.
@@ -55,8 +55,8 @@ class Replanner {
   // corrected estimate. nullopt where they may not be, are already, or nothing fits.
   std::optional<MemoryPlan> Recomputing(const MemoryPlan& plan) const;
 
-  EstimateInput input_;
-  std::unique_ptr<ReplayTable> replays_;
+  memory::EstimateInput input_;
+  std::unique_ptr<memory::ReplayTable> replays_;
   Bytes baseline_;
   Bytes limit_;
   bool may_checkpoint_;
@@ -64,4 +64,4 @@ class Replanner {
   bool has_chosen_ = false;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -6,7 +6,7 @@
 #include "common/device/host_memory.h"
 #include "worker/trainer/base/trial_log.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr double kBytesPerGigabyte = 1 << 30;
@@ -166,4 +166,4 @@ void StageLog::NotePeak(const MemoryUse& use) {
   report_.reserved_peak = std::max(report_.reserved_peak, use.reserved_peak);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 #include "worker/trainer/memory/device_memory.h"
 #include "worker/trainer/memory/growth_watch.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // "Trial 42 - Trial Start: Allocated: 0.12GB (0.4%), Reserved: 0.50GB, Free: 31.38GB, Total:
 // 31.50GB". GB are 2^30 bytes, as in the documents this form comes from; free is what is not
@@ -76,4 +76,4 @@ class StageLog {
   Bytes training_start_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

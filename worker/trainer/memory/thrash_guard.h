@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace hpo {
+namespace hpo::trainer {
 
 class ThrashGuard {
  public:
@@ -33,4 +33,4 @@ class ThrashGuard {
   int rising_steps_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -13,7 +13,7 @@
 #include "worker/trainer/models/layers/recomputation.h"
 #include "worker/trainer/models/llama_model.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 torch::Tensor Backbone::forward(const ModelInput& input,
                                 std::vector<torch::Tensor>* hidden_states) {
@@ -86,4 +86,4 @@ std::shared_ptr<Backbone> MakeBackbone(const ModelShape& shape, torch::Device de
   return std::make_shared<LlamaModel>(shape, device);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

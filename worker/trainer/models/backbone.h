@@ -14,7 +14,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/layers/packed_input.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // All [batch, tokens] int64 on the model's device, or packed [1, tokens]. mask: 1 = token, 0 =
 // padding, at least one token in every row; undefined where rows are packed, which the families of
@@ -93,4 +93,4 @@ class Backbone : public torch::nn::Module {
 // is one that TrainerSupports.
 std::shared_ptr<Backbone> MakeBackbone(const ModelShape& shape, torch::Device device);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

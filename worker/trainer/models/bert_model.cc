@@ -6,7 +6,7 @@
 #include "worker/trainer/models/encoder_layer.h"
 #include "worker/trainer/models/layers/attention.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 BertModel::BertModel(const ModelShape& shape, torch::Device device)
     : dropout_(shape.hidden_dropout) {
@@ -62,4 +62,4 @@ torch::Tensor BertModel::Embed(const ModelInput& input) {
   return projection_ ? projection_(embedded) : embedded;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/layers/layers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 class BertModel final : public Backbone {
  public:
@@ -33,4 +33,4 @@ class BertModel final : public Backbone {
   double dropout_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -1,6 +1,6 @@
 #include "worker/trainer/models/classification_head.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 ClassificationHeadImpl::ClassificationHeadImpl(int64_t in_features, const HeadOptions& options,
                                                torch::Device device, bool with_bias)
@@ -26,4 +26,4 @@ torch::Tensor ClassificationHeadImpl::forward(const torch::Tensor& pooled) {
   return at::linear(features, weight, bias);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -8,7 +8,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/layers/layers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct HeadOptions {
   int64_t num_labels = 2;
@@ -33,4 +33,4 @@ class ClassificationHeadImpl : public torch::nn::Module {
 };
 TORCH_MODULE(ClassificationHead);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

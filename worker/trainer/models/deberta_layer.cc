@@ -5,7 +5,7 @@
 
 #include "worker/trainer/models/layers/attention.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Products of each of batch x tokens rows with each of 2 tokens - 1 distances, [heads, batch *
@@ -105,4 +105,4 @@ torch::Tensor DebertaLayer::SelfAttention(const torch::Tensor& hidden,
   return attended.transpose(1, 2).reshape(hidden.sizes());
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -5,7 +5,7 @@
 
 #include "worker/trainer/models/encoder_layer.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Local mixing of neighbours (v2's xlarge models): LayerNorm(residual + act(conv(input))).
 class DebertaConvolutionImpl : public torch::nn::Module {
@@ -50,4 +50,4 @@ class DebertaLayer final : public EncoderLayer {
   DebertaConvolution convolution_ = nullptr;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

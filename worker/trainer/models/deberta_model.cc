@@ -7,7 +7,7 @@
 #include "worker/trainer/models/deberta_layer.h"
 #include "worker/trainer/models/layers/attention.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 DebertaModel::DebertaModel(const ModelShape& shape, torch::Device device)
     : dropout_(shape.hidden_dropout) {
@@ -89,4 +89,4 @@ torch::Tensor DebertaModel::Embed(const ModelInput& input) {
   return Dropout(layer_norm_(sum), dropout_, is_training());
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/layers/layers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 class DebertaModel final : public Backbone {
  public:
@@ -36,4 +36,4 @@ class DebertaModel final : public Backbone {
   double dropout_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

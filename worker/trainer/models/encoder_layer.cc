@@ -3,7 +3,7 @@
 #include "common/models/model_modules.h"
 #include "worker/trainer/models/layers/attention.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 EncoderLayer::EncoderLayer(const ModelShape& shape, torch::Device device)
     : num_heads_(shape.num_heads),
@@ -57,4 +57,4 @@ torch::Tensor EncoderLayer::forward(const torch::Tensor& hidden, const LayerCont
                Activate(intermediate_(attended), activation_), attended);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/layers/layers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 class EncoderLayer : public TransformerLayer {
  public:
@@ -43,4 +43,4 @@ class EncoderLayer : public TransformerLayer {
   double dense_dropout_;  // after attention's dense layer
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

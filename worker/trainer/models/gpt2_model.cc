@@ -6,7 +6,7 @@
 #include "common/models/model_modules.h"
 #include "worker/trainer/models/layers/attention.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 class Gpt2Layer final : public TransformerLayer {
@@ -89,4 +89,4 @@ torch::Tensor Gpt2Model::Embed(const ModelInput& input) {
                  is_training());
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -5,7 +5,7 @@
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/layers/layers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 class Gpt2Model final : public Backbone {
  public:
@@ -24,4 +24,4 @@ class Gpt2Model final : public Backbone {
   double dropout_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -5,10 +5,10 @@
 #include "common/models/model_modules.h"
 #include "worker/trainer/models/layers/base_storage.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 LanguageModel::LanguageModel(const ModelShape& shape, torch::Device device,
-                             FrozenStorage::Type base) {
+                             memory::FrozenStorage::Type base) {
   {
     const BaseStorageScope storage(base, device);
     backbone_ = register_module(ModulesOf(*ModelFamilyOf(shape.family)).prefix,
@@ -30,7 +30,7 @@ torch::Tensor LanguageModel::HeadWeight() const {
 
 absl::StatusOr<std::shared_ptr<LanguageModel>> MakeLanguageModel(const ModelShape& shape,
                                                                  torch::Device device,
-                                                                 FrozenStorage::Type base) {
+                                                                 memory::FrozenStorage::Type base) {
   HPO_RETURN_IF_ERROR(CheckTrainable(shape));
   if (!IsDecoder(*ModelFamilyOf(shape.family))) {
     return absl::InvalidArgumentError(
@@ -40,4 +40,4 @@ absl::StatusOr<std::shared_ptr<LanguageModel>> MakeLanguageModel(const ModelShap
   return std::make_shared<LanguageModel>(shape, device, base);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -8,7 +8,7 @@
 #include "common/models/model_modules.h"
 #include "worker/trainer/models/layers/attention.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // x: [batch, heads, tokens, head_size]; pairs are halves apart.
@@ -142,4 +142,4 @@ LayerContext LlamaModel::ContextOf(const ModelInput& input) {
   return {.bias = CausalBias(input.mask), .cosines = angles.cos(), .sines = angles.sin()};
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/layers/layers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 class LlamaModel final : public Backbone {
  public:
@@ -30,4 +30,4 @@ class LlamaModel final : public Backbone {
 // Radians a position for each pair of a head's dimensions, half of HeadSize() of them.
 std::vector<float> RotaryFrequencies(const ModelShape& shape);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -11,7 +11,7 @@
 #include "worker/trainer/base/autocast.h"
 #include "worker/trainer/models/layers/base_storage.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 absl::Status CheckDropout(absl::string_view name, double value) {
@@ -34,7 +34,7 @@ absl::Status CheckHead(const HeadOptions& head) {
 }  // namespace
 
 TextClassifier::TextClassifier(const ModelShape& shape, const HeadOptions& head,
-                               torch::Device device, FrozenStorage::Type base)
+                               torch::Device device, memory::FrozenStorage::Type base)
     : modules_(ModulesOf(*ModelFamilyOf(shape.family)).classifier), dropout_(head.dropout) {
   const int64_t hidden = shape.hidden_size;
   const std::string prefix = ModulesOf(*ModelFamilyOf(shape.family)).prefix;
@@ -100,10 +100,9 @@ torch::Tensor TextClassifier::Logits(torch::Tensor features) {
   return head_(features);
 }
 
-absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(const ModelShape& shape,
-                                                                   const HeadOptions& head,
-                                                                   torch::Device device,
-                                                                   FrozenStorage::Type base) {
+absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(
+    const ModelShape& shape, const HeadOptions& head, torch::Device device,
+    memory::FrozenStorage::Type base) {
   HPO_RETURN_IF_ERROR(CheckTrainable(shape));
   HPO_RETURN_IF_ERROR(CheckDropout("hidden dropout", shape.hidden_dropout));
   HPO_RETURN_IF_ERROR(CheckDropout("attention dropout", shape.attention_dropout));
@@ -111,4 +110,4 @@ absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(const ModelSh
   return std::make_shared<TextClassifier>(shape, head, device, base);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

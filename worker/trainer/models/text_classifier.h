@@ -14,16 +14,16 @@
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/classification_head.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 class TextClassifier : public torch::nn::Module {
  public:
   // As MakeTextClassifier, which checks the arguments.
   TextClassifier(const ModelShape& shape, const HeadOptions& head, torch::Device device,
-                 FrozenStorage::Type base);
+                 memory::FrozenStorage::Type base);
 
   // How forward runs from now on: layers of a recomputed segment, precision.
-  void SetExecution(const Execution& execution) {
+  void SetExecution(const memory::Execution& execution) {
     execution_ = execution;
     backbone_->SetCheckpointing(execution.checkpoint_every);
   }
@@ -56,7 +56,7 @@ class TextClassifier : public torch::nn::Module {
   ClassificationHead head_ = nullptr;
   Linear span_head_ = nullptr;  // null: none; named as in the library's question answering
   double dropout_;
-  Execution execution_;
+  memory::Execution execution_;
 };
 
 // The model that `shape.family` names, its parameters on `device` and not yet initialised
@@ -66,6 +66,6 @@ class TextClassifier : public torch::nn::Module {
 // Throws c10::OutOfMemoryError when the parameters do not fit.
 absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(
     const ModelShape& shape, const HeadOptions& head, torch::Device device,
-    FrozenStorage::Type base = FrozenStorage::Type::kFloat32);
+    memory::FrozenStorage::Type base = memory::FrozenStorage::Type::kFloat32);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

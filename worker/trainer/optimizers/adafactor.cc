@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "memory/trace/optimizer_states.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr double kEpsilon = 1e-30;
@@ -19,7 +19,7 @@ constexpr double kDecayExponent = -0.8;
 // [rows, columns] of a matrix; [n, 1] of a vector.
 torch::Tensor AsMatrix(const torch::Tensor& tensor) { return tensor.view({tensor.size(0), -1}); }
 
-ParameterExtent ExtentOf(const torch::Tensor& parameter) {
+memory::ParameterExtent ExtentOf(const torch::Tensor& parameter) {
   return {.rows = parameter.size(0), .columns = parameter.numel() / parameter.size(0)};
 }
 
@@ -28,11 +28,11 @@ ParameterExtent ExtentOf(const torch::Tensor& parameter) {
 Adafactor::Adafactor(std::vector<ParameterGroup> groups)
     : groups_(std::move(groups)), moments_(groups_.size()) {
   const torch::NoGradGuard no_grad;
-  std::vector<ParameterExtent> extents;
+  std::vector<memory::ParameterExtent> extents;
   torch::TensorOptions float32;
   for (size_t i = 0; i < groups_.size(); ++i) {
     for (const torch::Tensor& parameter : groups_[i].parameters) {
-      const ParameterExtent extent = ExtentOf(parameter);
+      const memory::ParameterExtent extent = ExtentOf(parameter);
       extents.push_back(extent);
       float32 = torch::TensorOptions(torch::kFloat32).device(parameter.device());
       Moments moments{.rows = at::zeros({extent.rows}, float32), .columns = {}};
@@ -41,12 +41,12 @@ Adafactor::Adafactor(std::vector<ParameterGroup> groups)
     }
   }
   HPO_CHECK(!extents.empty());
-  const AdafactorScratch scratch = AdafactorScratchOf(extents);
+  const memory::AdafactorScratch scratch = memory::AdafactorScratchOf(extents);
   squares_ = at::empty({scratch.squares}, float32);
   row_scratch_ = at::empty({scratch.rows}, float32);
   column_scratch_ = at::empty({scratch.columns}, float32);
   column_part_ = at::empty({scratch.columns}, float32);
-  scalars_ = at::empty({AdafactorScratch::kScalars}, float32);
+  scalars_ = at::empty({memory::AdafactorScratch::kScalars}, float32);
   int64_t next = 0;
   for (torch::Tensor* scalar :
        {&kept_share_, &epsilon_, &inverse_count_, &factor_, &total_, &part_}) {
@@ -103,7 +103,7 @@ void Adafactor::ScaleVector(const Moments& moments, const torch::Tensor& gradien
 void Adafactor::MeanSquares(const torch::Tensor& gradient) {
   const int64_t rows = gradient.size(0);
   const int64_t columns = gradient.size(1);
-  const int64_t at_once = AdafactorScratch::RowsAtOnce(columns);
+  const int64_t at_once = memory::AdafactorScratch::RowsAtOnce(columns);
   torch::Tensor row_means = row_scratch_.narrow(0, 0, rows);
   torch::Tensor column_means = column_scratch_.narrow(0, 0, columns);
   torch::Tensor column_part = column_part_.narrow(0, 0, columns);
@@ -125,8 +125,8 @@ void Adafactor::MeanSquares(const torch::Tensor& gradient) {
 
 void Adafactor::Sum(const torch::Tensor& vector) {
   total_.zero_();
-  for (int64_t first = 0; first < vector.numel(); first += AdafactorScratch::kMostSummed) {
-    const int64_t count = std::min(AdafactorScratch::kMostSummed, vector.numel() - first);
+  for (int64_t first = 0; first < vector.numel(); first += memory::AdafactorScratch::kMostSummed) {
+    const int64_t count = std::min(memory::AdafactorScratch::kMostSummed, vector.numel() - first);
     at::sum_out(part_, vector.narrow(0, first, count), /*dim=*/{0});
     total_.add_(part_);
   }
@@ -144,7 +144,7 @@ void Adafactor::SumRows(const torch::Tensor& matrix, torch::Tensor sums) {
 void Adafactor::FindClipFactor(const torch::Tensor& update) {
   const int64_t rows = update.size(0);
   const int64_t columns = update.size(1);
-  const int64_t at_once = AdafactorScratch::RowsAtOnce(columns);
+  const int64_t at_once = memory::AdafactorScratch::RowsAtOnce(columns);
   torch::Tensor row_sums = row_scratch_.narrow(0, 0, rows);
   for (int64_t first = 0; first < rows; first += at_once) {
     const int64_t count = std::min(at_once, rows - first);
@@ -173,4 +173,4 @@ std::vector<NamedTensor> Adafactor::State() const {
   return state;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

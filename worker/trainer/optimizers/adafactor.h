@@ -14,7 +14,7 @@
 
 #include "worker/trainer/optimizers/optimizer.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // All parameters are float32 and contiguous, and so are their gradients, which Step overwrites.
 class Adafactor final : public Optimizer {
@@ -66,4 +66,4 @@ class Adafactor final : public Optimizer {
   int64_t num_steps_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

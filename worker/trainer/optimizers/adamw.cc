@@ -4,7 +4,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options)
     : groups_(std::move(groups)), options_(options) {
@@ -46,4 +46,4 @@ std::vector<NamedTensor> AdamW::State() const {
   return state;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -8,7 +8,7 @@
 
 #include "worker/trainer/optimizers/optimizer.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct AdamWOptions {
   double beta1 = 0.9;
@@ -42,4 +42,4 @@ class AdamW final : public Optimizer {
   AdamWOptions options_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

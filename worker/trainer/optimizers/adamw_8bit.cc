@@ -7,7 +7,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 AdamW8bit::AdamW8bit(std::vector<ParameterGroup> groups, const AdamWOptions& options)
     : groups_(std::move(groups)), options_(options) {
@@ -19,7 +19,7 @@ AdamW8bit::AdamW8bit(std::vector<ParameterGroup> groups, const AdamWOptions& opt
     ParameterGroup own{.names = {}, .parameters = {}, .weight_decay = group.weight_decay};
     for (size_t i = 0; i < group.parameters.size(); ++i) {
       const torch::Tensor& parameter = group.parameters[i];
-      if (parameter.numel() < kLeastQuantized) {
+      if (parameter.numel() < memory::kLeastQuantized) {
         own.names.push_back(group.names[i]);
         own.parameters.push_back(parameter);
         continue;
@@ -45,9 +45,11 @@ AdamW8bit::AdamW8bit(std::vector<ParameterGroup> groups, const AdamWOptions& opt
 
 void AdamW8bit::AllocateScratch(int64_t elements, torch::Device device) {
   const auto float32 = torch::TensorOptions(torch::kFloat32).device(device);
-  signed_code_ = MakeDynamicCode(/*is_signed=*/true, at::empty({kDynamicCodeFloats}, float32));
-  unsigned_code_ = MakeDynamicCode(/*is_signed=*/false, at::empty({kDynamicCodeFloats}, float32));
-  const int64_t size = QuantizedPiece(elements);
+  signed_code_ =
+      MakeDynamicCode(/*is_signed=*/true, at::empty({memory::kDynamicCodeFloats}, float32));
+  unsigned_code_ =
+      MakeDynamicCode(/*is_signed=*/false, at::empty({memory::kDynamicCodeFloats}, float32));
+  const int64_t size = memory::QuantizedPiece(elements);
   first_ = at::empty({size}, float32);
   second_ = at::empty({size}, float32);
   denominator_ = at::empty({size}, float32);
@@ -72,7 +74,7 @@ void AdamW8bit::Step(double learning_rate) {
     const int64_t at_once = first_.numel();
     kept_weight_.fill_(1.0 - learning_rate * state.weight_decay);
     for (int64_t begin = 0; begin < elements; begin += at_once) {
-      UpdatePiece(state, begin / kQuantizationBlock, std::min(at_once, elements - begin),
+      UpdatePiece(state, begin / memory::kQuantizationBlock, std::min(at_once, elements - begin),
                   learning_rate);
     }
   }
@@ -82,10 +84,10 @@ void AdamW8bit::UpdatePiece(const Quantized& state, int64_t first_block, int64_t
                             double learning_rate) {
   const torch::Tensor& gradient = state.parameter.grad();
   HPO_CHECK(gradient.defined());
-  const int64_t begin = first_block * kQuantizationBlock;
+  const int64_t begin = first_block * memory::kQuantizationBlock;
   const torch::Tensor g = gradient.view(-1).narrow(0, begin, count);
   torch::Tensor p = state.parameter.view(-1).narrow(0, begin, count);
-  const int64_t padded = RoundUpToBlock(count);
+  const int64_t padded = memory::RoundUpToBlock(count);
   const torch::Tensor indices = indices_.narrow(0, 0, padded);
   const torch::Tensor first = first_.narrow(0, 0, padded);
   const torch::Tensor second = second_.narrow(0, 0, padded);
@@ -123,4 +125,4 @@ void AdamW8bit::SetNumSteps(int64_t num_steps) {
   if (small_.has_value()) small_->SetNumSteps(num_steps);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -14,7 +14,7 @@
 #include "worker/trainer/optimizers/adamw.h"
 #include "worker/trainer/optimizers/dynamic_quantization.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // All parameters are float32 and contiguous, and so are their gradients.
 class AdamW8bit final : public Optimizer {
@@ -61,4 +61,4 @@ class AdamW8bit final : public Optimizer {
   int64_t num_steps_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "memory/trace/optimizer_states.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr int kExponents = 7;
@@ -54,32 +54,33 @@ DynamicCode MakeDynamicCode(bool is_signed, const torch::Tensor& storage) {
 }
 
 QuantizedTensor QuantizedZeros(int64_t elements, const DynamicCode& code) {
-  const int64_t blocks = (elements + kQuantizationBlock - 1) / kQuantizationBlock;
+  const int64_t blocks = (elements + memory::kQuantizationBlock - 1) / memory::kQuantizationBlock;
   const auto options = torch::TensorOptions().device(code.values.device());
-  return {.codes = at::full({blocks * kQuantizationBlock}, code.zero, options.dtype(torch::kUInt8)),
+  return {.codes = at::full({blocks * memory::kQuantizationBlock}, code.zero,
+                            options.dtype(torch::kUInt8)),
           .scales = at::full({blocks}, kSmallestScale, options.dtype(torch::kFloat32))};
 }
 
 void Decode(const QuantizedTensor& quantized, int64_t first, const DynamicCode& code,
             torch::Tensor indices, torch::Tensor values) {
-  const int64_t blocks = values.numel() / kQuantizationBlock;
-  indices.copy_(quantized.codes.narrow(0, first * kQuantizationBlock, values.numel()));
+  const int64_t blocks = values.numel() / memory::kQuantizationBlock;
+  indices.copy_(quantized.codes.narrow(0, first * memory::kQuantizationBlock, values.numel()));
   at::index_select_out(values, code.values, /*dim=*/0, indices);
-  values.view({blocks, kQuantizationBlock})
+  values.view({blocks, memory::kQuantizationBlock})
       .mul_(quantized.scales.narrow(0, first, blocks).unsqueeze(1));
 }
 
 void Encode(const torch::Tensor& values, const DynamicCode& code, torch::Tensor indices,
             torch::Tensor scratch, const QuantizedTensor& quantized, int64_t first) {
-  const int64_t blocks = values.numel() / kQuantizationBlock;
+  const int64_t blocks = values.numel() / memory::kQuantizationBlock;
   torch::Tensor scales = quantized.scales.narrow(0, first, blocks);
-  torch::Tensor scaled = scratch.view({blocks, kQuantizationBlock});
+  torch::Tensor scaled = scratch.view({blocks, memory::kQuantizationBlock});
   at::abs_out(scratch, values);
   at::amax_out(scales, scaled, /*dim=*/{1});
   scales.clamp_min_(kSmallestScale);
-  at::div_out(scaled, values.view({blocks, kQuantizationBlock}), scales.unsqueeze(1));
+  at::div_out(scaled, values.view({blocks, memory::kQuantizationBlock}), scales.unsqueeze(1));
   at::bucketize_out(indices, scratch, code.midpoints, /*out_int32=*/true);
-  quantized.codes.narrow(0, first * kQuantizationBlock, values.numel()).copy_(indices);
+  quantized.codes.narrow(0, first * memory::kQuantizationBlock, values.numel()).copy_(indices);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

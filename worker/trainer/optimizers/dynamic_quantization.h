@@ -10,7 +10,7 @@
 
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 constexpr int64_t kNumCodes = 256;
 
@@ -44,4 +44,4 @@ void Decode(const QuantizedTensor& quantized, int64_t first, const DynamicCode& 
 void Encode(const torch::Tensor& values, const DynamicCode& code, torch::Tensor indices,
             torch::Tensor scratch, const QuantizedTensor& quantized, int64_t first);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -1,6 +1,6 @@
 #include "worker/trainer/optimizers/loss_scale.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 bool LossScale::Update(bool finite) {
   if (!finite) {
@@ -16,4 +16,4 @@ bool LossScale::Update(bool finite) {
   return true;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct LossScale {
   static constexpr int64_t kGrowthInterval = 2000;
@@ -25,4 +25,4 @@ struct LossScale {
   bool Update(bool finite);
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -11,7 +11,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/optimizers/parameter_groups.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 using NamedTensor = std::pair<std::string, torch::Tensor>;
 
@@ -40,7 +40,7 @@ class Optimizer {
 };
 
 struct OptimizerOptions {
-  OptimizerKind kind = OptimizerKind::kAdamW;
+  memory::OptimizerKind kind = memory::OptimizerKind::kAdamW;
   double beta1 = 0.9;  // AdamW's, with states of 8 bits too
   double beta2 = 0.999;
   double eps = 1e-8;
@@ -52,4 +52,4 @@ struct OptimizerOptions {
 std::unique_ptr<Optimizer> MakeOptimizer(std::vector<ParameterGroup> groups,
                                          const OptimizerOptions& options);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

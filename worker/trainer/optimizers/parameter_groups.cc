@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 std::vector<ParameterGroup> DecayGroups(const torch::nn::Module& model, double weight_decay) {
   std::vector<ParameterGroup> groups(2);
@@ -75,4 +75,4 @@ torch::Tensor ClipGradientsUnread(std::span<const ParameterGroup> groups, double
   return norm;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -8,7 +8,7 @@
 
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Parameters that share a weight decay.
 struct ParameterGroup {
@@ -38,4 +38,4 @@ double ClipGradients(std::span<const ParameterGroup> groups, double max_norm,
 // for nothing. Where it is not finite, gradients are not either.
 torch::Tensor ClipGradientsUnread(std::span<const ParameterGroup> groups, double max_norm);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

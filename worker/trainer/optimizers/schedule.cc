@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 LinearSchedule::LinearSchedule(double peak, double warmup_ratio, int64_t total_steps)
     : peak_(peak),
@@ -24,4 +24,4 @@ double LinearSchedule::At(int64_t step) const {
   return peak_ * static_cast<double>(remaining) / static_cast<double>(decay_steps);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

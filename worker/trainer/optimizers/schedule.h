@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Rises linearly from 0 to `peak` over the warm-up, then falls linearly to 0 at `total_steps`.
 // Same values as transformers' get_linear_schedule_with_warmup.
@@ -22,4 +22,4 @@ class LinearSchedule {
   int64_t total_steps_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace hpo {
+namespace hpo::trainer {
 
 Sgd::Sgd(std::vector<ParameterGroup> groups, double momentum)
     : groups_(std::move(groups)), buffers_(groups_.size()), momentum_(momentum) {
@@ -38,4 +38,4 @@ std::vector<NamedTensor> Sgd::State() const {
   return state;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -7,7 +7,7 @@
 
 #include "worker/trainer/optimizers/optimizer.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // All parameters are float32.
 class Sgd final : public Optimizer {
@@ -29,4 +29,4 @@ class Sgd final : public Optimizer {
   int64_t num_steps_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -37,7 +37,7 @@
 #include "worker/trainer/suite/device_profile.h"
 #include "worker/trainer/suite/memory_suite.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 struct Arguments {
@@ -122,7 +122,8 @@ absl::StatusOr<TrainerJob> ReadJob(const std::string& path) {
       absl::StrCat(path, ": type: expected \"job\", got another message of the protocol"));
 }
 
-int RunJobFile(const std::string& path, const std::string& torch_build, const TokenCache& tokens) {
+int RunJobFile(const std::string& path, const std::string& torch_build,
+               const text::TokenCache& tokens) {
   const absl::StatusOr<TrainerJob> job = ReadJob(path);
   if (!job.ok()) return Fail(trainer_exit::kUsage, job.status());
   StandardOutput output;
@@ -141,7 +142,7 @@ int RunJobFile(const std::string& path, const std::string& torch_build, const To
 
 // Jobs one after another until a shutdown or the end of the channel. The device of the first job is
 // kept; a process serves one device.
-int Serve(MessageChannel& channel, const std::string& torch_build, const TokenCache& tokens) {
+int Serve(MessageChannel& channel, const std::string& torch_build, const text::TokenCache& tokens) {
   channel.Send(MakeHello(torch_build));
   std::optional<TrialDevice> device;
   std::string device_name;
@@ -163,10 +164,11 @@ int Serve(MessageChannel& channel, const std::string& torch_build, const TokenCa
 }
 
 int Tokenize(const std::string& folder) {
-  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = MakeTokenizerOfFolder(folder);
+  const absl::StatusOr<std::unique_ptr<text::Tokenizer>> tokenizer =
+      text::MakeTokenizerOfFolder(folder);
   if (!tokenizer.ok()) return Fail(trainer_exit::kBadModel, tokenizer.status());
   std::ios::sync_with_stdio(false);
-  const absl::Status done = TokenizeLines(**tokenizer, std::cin, std::cout);
+  const absl::Status done = text::TokenizeLines(**tokenizer, std::cin, std::cout);
   if (done.ok()) return trainer_exit::kDone;
   const bool bad_data = absl::IsInvalidArgument(done);
   return Fail(bad_data ? trainer_exit::kBadData : trainer_exit::kInternal, done);
@@ -232,12 +234,12 @@ std::string DefaultTokenCache() {
   return caches.empty() ? "" : absl::StrCat(caches, "/hpo/tokens");
 }
 
-absl::StatusOr<TokenCache> OpenTokenCache(const Arguments& arguments) {
+absl::StatusOr<text::TokenCache> OpenTokenCache(const Arguments& arguments) {
   const std::string folder = arguments.token_cache.value_or(DefaultTokenCache());
-  if (folder == "none") return TokenCache();
+  if (folder == "none") return text::TokenCache();
   const absl::StatusOr<Bytes> limit = ParseBytes(arguments.token_cache_size);
   if (!limit.ok()) return Annotate(limit.status(), "--token-cache-size");
-  return TokenCache(folder, *limit);
+  return text::TokenCache(folder, *limit);
 }
 
 int Run(const Arguments& arguments) {
@@ -260,7 +262,7 @@ int Run(const Arguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   if (!arguments.memory_suite.empty()) return PrintMemorySuite(arguments, *torch_build);
   if (arguments.profile_device) return PrintProfile(arguments.device, *torch_build);
-  const absl::StatusOr<TokenCache> tokens = OpenTokenCache(arguments);
+  const absl::StatusOr<text::TokenCache> tokens = OpenTokenCache(arguments);
   if (!tokens.ok()) return Fail(trainer_exit::kUsage, tokens.status());
   if (!arguments.job_path.empty()) return RunJobFile(arguments.job_path, *torch_build, *tokens);
   const absl::StatusOr<int> fd = ProtocolDescriptor();
@@ -275,15 +277,15 @@ int Run(const Arguments& arguments) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer
 
 int main(int argc, char** argv) {
-  hpo::SpinBriefly(argv);
+  hpo::trainer::SpinBriefly(argv);
   CLI::App app{
       "Fine-tunes transformers for hpo-worker, or runs one job of a file (--job).\n"
       "HPO_NUM_THREADS sets the number of CPU threads, HPO_TRAINER_FD the file descriptor of the\n"
       "protocol (3)."};
-  hpo::Arguments arguments;
+  hpo::trainer::Arguments arguments;
   app.add_option("--job", arguments.job_path,
                  "Run the job of this JSON file alone; the protocol's lines go to standard output")
       ->type_name("FILE");
@@ -332,5 +334,5 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : hpo::trainer_exit::kUsage;
   }
-  return hpo::Run(arguments);
+  return hpo::trainer::Run(arguments);
 }

@@ -29,7 +29,7 @@
 #include "worker/trainer/training/oom_outcome.h"
 #include "worker/trainer/training/train_loop.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 Failed Failure(FailureClass failure_class, const absl::Status& status) {
@@ -40,7 +40,7 @@ Failed Failure(FailureClass failure_class, const absl::Status& status) {
 struct Surroundings {
   EventSink& events;
   StopSource& stops;
-  const TokenCache& tokens;
+  const text::TokenCache& tokens;
 };
 
 // A trial from its job to its outcome, one step after the other.
@@ -95,7 +95,7 @@ class TrialRun {
   // Labels that nothing is learnt of but never to say them.
   void TellAbsentLabels() {
     std::vector<std::string> absent;
-    for (const int32_t label : AbsentLabels(data_.train)) {
+    for (const int32_t label : text::AbsentLabels(data_.train)) {
       absent.push_back(data_.labels[static_cast<size_t>(label)]);
     }
     if (absent.empty()) return;
@@ -116,7 +116,7 @@ class TrialRun {
   }
 
   // Names of aspects and opinions that no span is learnt of.
-  void TellUnplaced(const std::string& path, const SpanQueries& spans) {
+  void TellUnplaced(const std::string& path, const text::SpanQueries& spans) {
     if (spans.unplaced == 0) return;
     TellWarning(events_, job_.trial,
                 absl::StrCat(path, ": ", spans.unplaced, " of ", spans.phrases,
@@ -126,8 +126,9 @@ class TrialRun {
 
   // The model as the parameters want it.
   absl::Status CheckModelRuns() const {
-    HPO_RETURN_IF_ERROR(CheckUnpadded(options_.config, folder_.shape, *ParseTaskKind(job_.task)));
-    return CheckTrainedParts(options_.config, folder_.shape);
+    HPO_RETURN_IF_ERROR(
+        memory::CheckUnpadded(options_.config, folder_.shape, *ParseTaskKind(job_.task)));
+    return memory::CheckTrainedParts(options_.config, folder_.shape);
   }
 
   absl::Status CheckJob() const {
@@ -158,25 +159,25 @@ class TrialRun {
   // The plan to start with, or the refusal. The job's plan is taken where it is one for this
   // configuration; where it does not fit by the estimate, a smaller one is planned here.
   std::optional<TrialOutcome> Admit() {
-    plan_ = StartingPlan(options_.config, job_.plan, job_.policy);
+    plan_ = memory::StartingPlan(options_.config, job_.plan, job_.policy);
     if (!job_.admission || job_.limit == Bytes{} || job_.policy == MemoryPolicy::kOff) {
       return std::nullopt;
     }
-    const auto estimate = EstimateWithin(estimate_input_, plan_, job_.limit);
+    const auto estimate = memory::EstimateWithin(estimate_input_, plan_, job_.limit);
     if (!estimate.ok()) return Failure(FailureClass::kBadConfiguration, estimate.status());
-    PlannedMemory planned{
+    memory::PlannedMemory planned{
         .plan = plan_, .estimate = *estimate, .fits = estimate->needed_limit <= job_.limit};
     if (!planned.fits) {
       const MemorySpec memory{
           .policy = job_.policy,
           .allow_checkpointing = plan_.checkpointing || job_.allow_checkpointing,
           .allow_lower_precision = plan_.precision != Precision::kFloat32};
-      const auto smaller = PlanMemory(estimate_input_, memory, job_.limit);
+      const auto smaller = memory::PlanMemory(estimate_input_, memory, job_.limit);
       if (!smaller.ok()) return Failure(FailureClass::kBadConfiguration, smaller.status());
       planned = *smaller;
       // A refusal states what would be needed.
       if (!planned.fits) {
-        const auto replayed = ReplayMemory(estimate_input_, planned.plan);
+        const auto replayed = memory::ReplayMemory(estimate_input_, planned.plan);
         if (replayed.ok()) planned.estimate = *replayed;
       }
     }
@@ -188,14 +189,14 @@ class TrialRun {
     return Refusal(planned);
   }
 
-  OutOfMemory Refusal(const PlannedMemory& planned) const {
+  OutOfMemory Refusal(const memory::PlannedMemory& planned) const {
     OutOfMemory oom;
     oom.predicted = true;
     oom.limit = job_.limit;
     oom.needed = planned.estimate.needed_limit;
     oom.phase = planned.estimate.peak_phase;
     oom.plan = planned.plan;
-    oom.message = ExplainMisfit(planned, job_.limit);
+    oom.message = memory::ExplainMisfit(planned, job_.limit);
     LogError(FormatOomBlock(job_, device_.memory->Describe().kind, oom.message));
     return oom;
   }
@@ -229,7 +230,7 @@ class TrialRun {
   }
 
   absl::Status BuildOnDevice() {
-    const TrainingConfig& config = options_.config;
+    const memory::TrainingConfig& config = options_.config;
     HPO_ASSIGN_OR_RETURN(task_, MakeTask(folder_.shape, options_,
                                          {.data = data_,
                                           .tokenizer = folder_.tokenizer.get(),
@@ -363,7 +364,7 @@ class TrialRun {
   TrainingOptions options_;
   ModelFolder folder_;
   TextData data_;
-  EstimateInput estimate_input_;
+  memory::EstimateInput estimate_input_;
   MemoryPlan plan_;
   const SystemClock clock_;
   bool clean_ = true;
@@ -418,7 +419,7 @@ bool IsDeviceLost(const std::optional<TrialOutcome>& outcome) {
 }  // namespace
 
 OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& events,
-                        StopSource& stops, const TokenCache& tokens) {
+                        StopSource& stops, const text::TokenCache& tokens) {
   OutcomeMessage message;
   try {
     StageLog log(job, *device.memory, events);
@@ -452,4 +453,4 @@ OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& e
   return message;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 absl::Status BadWeights(absl::string_view text) {
@@ -20,7 +20,7 @@ absl::Status BadWeights(absl::string_view text) {
       "'"));
 }
 
-std::vector<float> Balanced(const EncodedDataset& train, size_t num_labels) {
+std::vector<float> Balanced(const text::EncodedDataset& train, size_t num_labels) {
   std::vector<int64_t> counts(num_labels, 0);
   for (const int32_t label : train.labels) {
     if (label >= 0) ++counts[static_cast<size_t>(label)];
@@ -62,7 +62,7 @@ absl::StatusOr<ClassWeightSpec> ParseClassWeights(absl::string_view text) {
 
 absl::StatusOr<std::vector<float>> ClassWeights(const ClassWeightSpec& spec,
                                                 const std::vector<std::string>& labels,
-                                                const EncodedDataset& train) {
+                                                const text::EncodedDataset& train) {
   if (spec.kind == ClassWeightSpec::Kind::kNone) return std::vector<float>();
   if (spec.kind == ClassWeightSpec::Kind::kBalanced) return Balanced(train, labels.size());
   std::vector<float> weights(labels.size(), 1.0f);
@@ -78,4 +78,4 @@ absl::StatusOr<std::vector<float>> ClassWeights(const ClassWeightSpec& spec,
   return weights;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

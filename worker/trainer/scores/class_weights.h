@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "worker/text/batching/encoded_dataset.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // The parameter train.class_weights.
 struct ClassWeightSpec {
@@ -40,6 +40,6 @@ absl::StatusOr<ClassWeightSpec> ParseClassWeights(absl::string_view text);
 //   InvalidArgument  a named label that is none of `labels`; names it
 absl::StatusOr<std::vector<float>> ClassWeights(const ClassWeightSpec& spec,
                                                 const std::vector<std::string>& labels,
-                                                const EncodedDataset& train);
+                                                const text::EncodedDataset& train);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

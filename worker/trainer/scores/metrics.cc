@@ -4,7 +4,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // 2 TP / (2 TP + FP + FN); 0 where nothing occurs and nothing is predicted.
@@ -94,4 +94,4 @@ double ClassificationCounts::ClassCorrelation() const {
   return Correlation(covariance, said_variance, is_variance);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -7,7 +7,7 @@
 
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Correlation from sums of deviations' products; 0 where one side never varies.
 double Correlation(double covariance, double variance_a, double variance_b);
@@ -51,4 +51,4 @@ class ClassificationCounts {
   int64_t num_right_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

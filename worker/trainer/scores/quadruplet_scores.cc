@@ -8,12 +8,12 @@
 
 #include "worker/text/data/quadruplets.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // In [0, 1]: 1 where both points are the same.
-double Nearness(const Aspect& a, const Aspect& b) {
-  constexpr double kSide = double{kMostRating} - double{kLeastRating};
+double Nearness(const text::Aspect& a, const text::Aspect& b) {
+  constexpr double kSide = double{text::kMostRating} - double{text::kLeastRating};
   const double distance =
       std::hypot(double{a.valence} - double{b.valence}, double{a.arousal} - double{b.arousal});
   return std::max(0.0, 1.0 - distance / (std::sqrt(2.0) * kSide));
@@ -25,13 +25,15 @@ double Ratio(double found, int64_t all) {
 
 }  // namespace
 
-void QuadrupletScores::AddText(std::span<const Aspect> actual, std::span<const Aspect> said) {
-  std::map<std::array<std::string, 3>, const Aspect*> there;
-  for (const Aspect& quadruplet : actual) there.emplace(QuadrupletKey(quadruplet), &quadruplet);
+void QuadrupletScores::AddText(std::span<const text::Aspect> actual,
+                               std::span<const text::Aspect> said) {
+  std::map<std::array<std::string, 3>, const text::Aspect*> there;
+  for (const text::Aspect& quadruplet : actual)
+    there.emplace(text::QuadrupletKey(quadruplet), &quadruplet);
   actual_ += static_cast<int64_t>(there.size());
   said_ += static_cast<int64_t>(said.size());
-  for (const Aspect& quadruplet : said) {
-    const auto same = there.find(QuadrupletKey(quadruplet));
+  for (const text::Aspect& quadruplet : said) {
+    const auto same = there.find(text::QuadrupletKey(quadruplet));
     if (same == there.end()) continue;
     ++found_;
     found_continuous_ += Nearness(*same->second, quadruplet);
@@ -43,4 +45,4 @@ void QuadrupletScores::Summarize(Metrics& metrics) const {
   metrics["quadruplet_cf1"] = Ratio(found_continuous_, said_ + actual_);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

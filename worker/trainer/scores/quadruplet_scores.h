@@ -7,7 +7,7 @@
 #include "common/study/trial.h"
 #include "worker/text/data/aspect_file.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Counts text by text. Not thread-safe.
 //
@@ -21,7 +21,7 @@ namespace hpo {
 class QuadrupletScores {
  public:
   // `said` has no two with the same key.
-  void AddText(std::span<const Aspect> actual, std::span<const Aspect> said);
+  void AddText(std::span<const text::Aspect> actual, std::span<const text::Aspect> said);
 
   // "quadruplet_f1" and "quadruplet_cf1" over all texts: twice what is found / (all said + all
   // there are); 0 where there are none and nothing is said.
@@ -34,4 +34,4 @@ class QuadrupletScores {
   int64_t actual_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

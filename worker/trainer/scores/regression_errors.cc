@@ -5,7 +5,7 @@
 #include "common/base/status.h"
 #include "worker/trainer/scores/metrics.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 void RegressionErrors::AddRow(std::span<const float> predicted, std::span<const float> actual) {
   ++num_rows_;
@@ -41,4 +41,4 @@ Metrics RegressionErrors::Summarize() const {
           {"rmse", std::sqrt(mean_squared)}};
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

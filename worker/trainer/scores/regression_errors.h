@@ -7,7 +7,7 @@
 
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Of one number or several a row. Sums are kept in double as means and their deviations, so that
 // large numbers cost no digits. Not thread-safe.
@@ -42,4 +42,4 @@ class RegressionErrors {
   double sum_absolute_ = 0.0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -6,7 +6,7 @@
 
 #include "common/models/query_answers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 float LogitOf(std::span<const float> logits, int64_t token, size_t which) {
@@ -21,9 +21,9 @@ double Logistic(float logit) { return 1.0 / (1.0 + std::exp(-static_cast<double>
 
 }  // namespace
 
-std::vector<TokenRange> SpansIn(std::span<const float> logits, const TokenRange& text) {
+std::vector<text::TokenRange> SpansIn(std::span<const float> logits, const text::TokenRange& text) {
   constexpr int64_t kNone = -1;
-  std::vector<TokenRange> spans;
+  std::vector<text::TokenRange> spans;
   int64_t begin = kNone;
   for (int64_t token = text.begin; token < text.end; ++token) {
     if (Says(logits, token, 0)) begin = token;
@@ -34,18 +34,18 @@ std::vector<TokenRange> SpansIn(std::span<const float> logits, const TokenRange&
   return spans;
 }
 
-double SpanProbability(std::span<const float> logits, const TokenRange& span) {
+double SpanProbability(std::span<const float> logits, const text::TokenRange& span) {
   return Logistic(LogitOf(logits, span.begin, 0)) * Logistic(LogitOf(logits, span.end - 1, 1));
 }
 
-void SpanScores::AddRow(const SpanQuery& query, std::span<const float> logits) {
-  if (query.asks == TextQuestion::Asks::kClass) return;
-  Counts& counts = query.asks == TextQuestion::Asks::kAspects ? aspects_ : opinions_;
+void SpanScores::AddRow(const text::SpanQuery& query, std::span<const float> logits) {
+  if (query.asks == text::TextQuestion::Asks::kClass) return;
+  Counts& counts = query.asks == text::TextQuestion::Asks::kAspects ? aspects_ : opinions_;
   std::set<int32_t> found;
-  for (const TokenRange& said : SpansIn(logits, query.text)) {
+  for (const text::TokenRange& said : SpansIn(logits, query.text)) {
     const auto answer =
         std::find_if(query.answers.begin(), query.answers.end(),
-                     [&said](const AnswerSpan& known) { return known.tokens == said; });
+                     [&said](const text::AnswerSpan& known) { return known.tokens == said; });
     if (answer == query.answers.end()) {
       ++counts.wrong;
     } else {
@@ -53,7 +53,7 @@ void SpanScores::AddRow(const SpanQuery& query, std::span<const float> logits) {
     }
   }
   std::set<int32_t> all;
-  for (const AnswerSpan& answer : query.answers) all.insert(answer.phrase);
+  for (const text::AnswerSpan& answer : query.answers) all.insert(answer.phrase);
   counts.found += static_cast<int64_t>(found.size());
   counts.missed += static_cast<int64_t>(all.size() - found.size());
 }
@@ -68,4 +68,4 @@ void SpanScores::Summarize(Metrics& metrics) const {
   metrics["opinion_f1"] = opinions_.F1();
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -8,16 +8,16 @@
 #include "common/study/trial.h"
 #include "worker/text/data/span_queries.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // The spans that the logits of a row's tokens say, in order: from each token of `text` at which one
 // begins (a logit above 0) to the first from there on at which one ends, where that is before the
 // next beginning. logits: of each token of the row, its beginning and its end.
-std::vector<TokenRange> SpansIn(std::span<const float> logits, const TokenRange& text);
+std::vector<text::TokenRange> SpansIn(std::span<const float> logits, const text::TokenRange& text);
 
 // How probable a span is by them: that it begins and that it ends there, each its logit's logistic
 // function, as Chen et al. 2021 have it. In (0, 1). The span is one of SpansIn.
-double SpanProbability(std::span<const float> logits, const TokenRange& span);
+double SpanProbability(std::span<const float> logits, const text::TokenRange& span);
 
 // Counts answers query by query. Not thread-safe.
 //
@@ -26,7 +26,7 @@ double SpanProbability(std::span<const float> logits, const TokenRange& span);
 class SpanScores {
  public:
   // logits: as SpansIn takes them. A query that asks for no spans counts for nothing.
-  void AddRow(const SpanQuery& query, std::span<const float> logits);
+  void AddRow(const text::SpanQuery& query, std::span<const float> logits);
 
   // "aspect_f1" and "opinion_f1" over all queries that ask for them: 2 found / (2 found + wrong +
   // missed); 0 where there is nothing to find and nothing is said.
@@ -44,4 +44,4 @@ class SpanScores {
   Counts opinions_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

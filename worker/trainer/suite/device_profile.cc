@@ -17,7 +17,7 @@
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/optimizers/adamw.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr double kTypicalDropout = 0.1;
@@ -43,7 +43,7 @@ ModelShape TypicalShape() {
 }
 
 DeviceBatch MakeBatch(ProfiledBatch shape, torch::Device device) {
-  TokenBatch batch{.rows = shape.rows, .length = shape.tokens};
+  text::TokenBatch batch{.rows = shape.rows, .length = shape.tokens};
   const auto size = static_cast<size_t>(shape.rows * shape.tokens);
   batch.ids.assign(size, 7);
   batch.type_ids.assign(size, 0);
@@ -141,4 +141,4 @@ std::optional<GpuState> FindCard(std::span<const GpuState> cards, const std::str
   return *found;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -10,7 +10,7 @@
 #include "common/device/gpu_probe.h"
 #include "common/protocol/worker_facts.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // The profile of "cpu" or "cuda:N", source "measured". On a card, after the kernels that training
 // runs have been loaded: base = what the driver counts as used by this process, less what torch's
@@ -30,4 +30,4 @@ Bytes BaseBytes(const GpuState& before, const GpuState& after, int64_t pid, Byte
 // The card named `uuid` in `cards`; nullopt without one.
 std::optional<GpuState> FindCard(std::span<const GpuState> cards, const std::string& uuid);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -22,7 +22,7 @@
 #include "worker/trainer/tasks/text_classification.h"
 #include "worker/trainer/training/train_loop.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Enough for the allocator's steady state: with the probe, three passes.
@@ -84,8 +84,9 @@ class MemorySuite {
  private:
   absl::Duration Elapsed() const { return clock_.Monotonic() - start_; }
 
-  MemoryEstimate Predict(const SuitePoint& point) const {
-    const auto estimate = ReplayMemory(SuiteInput(point, kSteps, device_.profile), point.plan);
+  memory::MemoryEstimate Predict(const SuitePoint& point) const {
+    const auto estimate =
+        memory::ReplayMemory(SuiteInput(point, kSteps, device_.profile), point.plan);
     HPO_CHECK(estimate.ok());  // the points are ours
     return *estimate;
   }
@@ -100,7 +101,7 @@ class MemorySuite {
   bool IsAdmitted(const SuitePoint& point, Bytes limit) const {
     const Bytes for_trial = profile_.kind == "cpu" ? limit - device_.baseline : limit;
     const auto estimate =
-        EstimateWithin(SuiteInput(point, kSteps, device_.profile), point.plan, for_trial);
+        memory::EstimateWithin(SuiteInput(point, kSteps, device_.profile), point.plan, for_trial);
     HPO_CHECK(estimate.ok());
     return estimate->needed_limit <= for_trial;
   }
@@ -146,7 +147,7 @@ class MemorySuite {
         {.data = data, .max_positions = point.model.max_positions, .device = device_.device});
     TrainingOptions training;
     training.config = point.config;
-    const EstimateInput input = SuiteInput(point, kSteps, device_.profile);
+    const memory::EstimateInput input = SuiteInput(point, kSteps, device_.profile);
     TrainLoop loop({.job = job,
                     .options = training,
                     .data = data,
@@ -172,7 +173,7 @@ class MemorySuite {
     }
     const Run run = TrainPoint(point, Bytes{});
     last_ = run.duration;
-    const MemoryEstimate estimate = Predict(point);
+    const memory::MemoryEstimate estimate = Predict(point);
     nlohmann::json line = {
         {"type", "configuration"},
         {"name", point.name},
@@ -288,4 +289,4 @@ absl::Status RunMemorySuite(const MemorySuiteOptions& options, const PrintLine& 
   return MemorySuite(options, print, std::move(profile), std::move(device)).RunAll();
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "nlohmann/json_fwd.hpp"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct MemorySuiteOptions {
   std::string device = "cpu";
@@ -36,4 +36,4 @@ using PrintLine = std::function<void(const nlohmann::json&)>;
 //   see ProfileDevice for a device that cannot be had; Unavailable, NotFound: trace_folder
 absl::Status RunMemorySuite(const MemorySuiteOptions& options, const PrintLine& print);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

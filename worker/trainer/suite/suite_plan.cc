@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr int64_t kLabels = 2;
@@ -85,8 +85,8 @@ std::vector<SuitePoint> SuitePoints(const std::string& device) {
   return points;
 }
 
-EncodedDataset SuiteRows(const SuitePoint& point, int64_t steps) {
-  EncodedDataset data;
+text::EncodedDataset SuiteRows(const SuitePoint& point, int64_t steps) {
+  text::EncodedDataset data;
   data.num_labels = kLabels;
   data.token_offsets.push_back(0);
   data.label_offsets.push_back(0);
@@ -102,8 +102,9 @@ EncodedDataset SuiteRows(const SuitePoint& point, int64_t steps) {
   return data;
 }
 
-EstimateInput SuiteInput(const SuitePoint& point, int64_t steps, const DeviceProfile& device) {
-  EstimateInput input;
+memory::EstimateInput SuiteInput(const SuitePoint& point, int64_t steps,
+                                 const DeviceProfile& device) {
+  memory::EstimateInput input;
   input.model = point.model;
   input.config = point.config;
   input.workload.num_labels = kLabels;
@@ -114,4 +115,4 @@ EstimateInput SuiteInput(const SuitePoint& point, int64_t steps, const DevicePro
   return input;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -8,12 +8,12 @@
 #include "memory/need/memory_estimate.h"
 #include "worker/text/batching/encoded_dataset.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct SuitePoint {
   std::string name;  // "h768 l12 t128 m16 e32 dropout"
   ModelShape model;
-  TrainingConfig config;
+  memory::TrainingConfig config;
   MemoryPlan plan;
   int64_t tokens = 16;  // of every row
   bool operator==(const SuitePoint&) const = default;
@@ -25,9 +25,10 @@ struct SuitePoint {
 std::vector<SuitePoint> SuitePoints(const std::string& device);
 
 // `steps` effective batches of `point`, made-up tokens and two labels.
-EncodedDataset SuiteRows(const SuitePoint& point, int64_t steps);
+text::EncodedDataset SuiteRows(const SuitePoint& point, int64_t steps);
 
 // What EstimateMemory is a function of, for `steps` effective batches on `device`.
-EstimateInput SuiteInput(const SuitePoint& point, int64_t steps, const DeviceProfile& device);
+memory::EstimateInput SuiteInput(const SuitePoint& point, int64_t steps,
+                                 const DeviceProfile& device);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

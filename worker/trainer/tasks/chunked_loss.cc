@@ -5,7 +5,7 @@
 #include "common/base/status.h"
 #include "worker/trainer/models/layers/recomputation.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 torch::Tensor ChunkedCrossEntropy(const torch::Tensor& features, const torch::Tensor& labels,
                                   const LogitsOf& logits_of, int64_t rows_at_once) {
@@ -27,4 +27,4 @@ torch::Tensor ChunkedCrossEntropy(const torch::Tensor& features, const torch::Te
   return sum;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -6,7 +6,7 @@
 
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // What turns features into logits: [rows, width] to [rows, classes]. Called twice for each piece,
 // the second time in backward; its parameters get their gradients, nothing else that it captures.
@@ -22,4 +22,4 @@ constexpr int64_t kIgnoredLabel = -100;
 torch::Tensor ChunkedCrossEntropy(const torch::Tensor& features, const torch::Tensor& labels,
                                   const LogitsOf& logits_of, int64_t rows_at_once);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

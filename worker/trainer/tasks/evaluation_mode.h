@@ -3,7 +3,7 @@
 
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Back to training mode, also when an exception passes.
 class EvaluationMode {
@@ -18,4 +18,4 @@ class EvaluationMode {
   const torch::NoGradGuard no_grad_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

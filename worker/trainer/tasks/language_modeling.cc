@@ -6,11 +6,11 @@
 #include "worker/trainer/tasks/chunked_loss.h"
 #include "worker/trainer/tasks/evaluation_mode.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // What each place is to say: the token after it; nothing where none comes. [rows * length].
-std::vector<int64_t> NextTokens(const TokenBatch& batch) {
+std::vector<int64_t> NextTokens(const text::TokenBatch& batch) {
   std::vector<int64_t> labels(batch.ids.size(), kIgnoredLabel);
   for (size_t i = 0; i + 1 < labels.size(); ++i) {
     const bool ends_row = (i + 1) % static_cast<size_t>(batch.length) == 0;
@@ -19,7 +19,7 @@ std::vector<int64_t> NextTokens(const TokenBatch& batch) {
   return labels;
 }
 
-double PredictedTokens(const EncodedDataset& data, std::span<const int64_t> rows) {
+double PredictedTokens(const text::EncodedDataset& data, std::span<const int64_t> rows) {
   int64_t tokens = 0;
   for (const int64_t row : rows) tokens += data.Length(row) - 1;
   return static_cast<double>(tokens);
@@ -27,7 +27,7 @@ double PredictedTokens(const EncodedDataset& data, std::span<const int64_t> rows
 
 }  // namespace
 
-void LanguageModeling::SetExecution(const Execution& execution) {
+void LanguageModeling::SetExecution(const memory::Execution& execution) {
   model_->SetCheckpointing(execution.checkpoint_every);
   precision_ = execution.precision;
 }
@@ -36,18 +36,18 @@ double LanguageModeling::WeightOf(std::span<const int64_t> rows) const {
   return PredictedTokens(parts_.data.train, rows);
 }
 
-TokenBatch LanguageModeling::TokensOf(std::span<const int64_t> rows) const {
+text::TokenBatch LanguageModeling::TokensOf(std::span<const int64_t> rows) const {
   return TokensOf(parts_.data.train, rows);
 }
 
-TokenBatch LanguageModeling::TokensOf(const EncodedDataset& data,
-                                      std::span<const int64_t> rows) const {
-  TokenBatch padded = PadBatch(data, rows, parts_.max_positions);
+text::TokenBatch LanguageModeling::TokensOf(const text::EncodedDataset& data,
+                                            std::span<const int64_t> rows) const {
+  text::TokenBatch padded = text::PadBatch(data, rows, parts_.max_positions);
   padded.labels = NextTokens(padded);
   return padded;
 }
 
-DeviceBatch LanguageModeling::ToTensors(const TokenBatch& tokens) const {
+DeviceBatch LanguageModeling::ToTensors(const text::TokenBatch& tokens) const {
   return ToDevice(tokens, /*num_labels=*/0, parts_.device);
 }
 
@@ -64,12 +64,12 @@ torch::Tensor LanguageModeling::SumOfLosses(const DeviceBatch& batch) {
                              loss_rows_);
 }
 
-Metrics LanguageModeling::Evaluate(std::span<const BatchRows> batches) {
+Metrics LanguageModeling::Evaluate(std::span<const text::BatchRows> batches) {
   const EvaluationMode mode(*model_);
-  const EncodedDataset& data = parts_.data.validation;
+  const text::EncodedDataset& data = parts_.data.validation;
   double sum_loss = 0.0;
   double tokens = 0.0;
-  for (const BatchRows& rows : batches) {
+  for (const text::BatchRows& rows : batches) {
     sum_loss += SumOfLosses(ToTensors(TokensOf(data, rows))).item<double>();
     tokens += PredictedTokens(data, rows);
   }
@@ -77,4 +77,4 @@ Metrics LanguageModeling::Evaluate(std::span<const BatchRows> batches) {
   return {{"loss", loss}, {"perplexity", std::exp(loss)}};
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

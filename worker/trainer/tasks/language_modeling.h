@@ -8,7 +8,7 @@
 #include "worker/trainer/models/language_model.h"
 #include "worker/trainer/tasks/task.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // The loss is the mean over tokens, those of the whole effective batch, of the cross entropy; a
 // row's first token and padding are not predicted. Logits exist of `loss_rows` tokens at a time
@@ -21,18 +21,18 @@ class LanguageModeling final : public Task {
       : model_(std::move(model)), parts_(parts), loss_rows_(loss_rows) {}
 
   torch::nn::Module& module() override { return *model_; }
-  void SetExecution(const Execution& execution) override;
+  void SetExecution(const memory::Execution& execution) override;
   double WeightOf(std::span<const int64_t> rows) const override;
-  std::vector<BatchRows> PiecesOf(std::span<const int64_t> rows) const override {
+  std::vector<text::BatchRows> PiecesOf(std::span<const int64_t> rows) const override {
     return {{rows.begin(), rows.end()}};
   }
-  TokenBatch TokensOf(std::span<const int64_t> rows) const override;
-  DeviceBatch ToTensors(const TokenBatch& tokens) const override;
+  text::TokenBatch TokensOf(std::span<const int64_t> rows) const override;
+  DeviceBatch ToTensors(const text::TokenBatch& tokens) const override;
   torch::Tensor SumOfLosses(const DeviceBatch& batch) override;
-  Metrics Evaluate(std::span<const BatchRows> batches) override;
+  Metrics Evaluate(std::span<const text::BatchRows> batches) override;
 
  private:
-  TokenBatch TokensOf(const EncodedDataset& data, std::span<const int64_t> rows) const;
+  text::TokenBatch TokensOf(const text::EncodedDataset& data, std::span<const int64_t> rows) const;
 
   const std::shared_ptr<LanguageModel> model_;
   const TaskParts parts_;
@@ -40,4 +40,4 @@ class LanguageModeling final : public Task {
   Precision precision_ = Precision::kFloat32;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

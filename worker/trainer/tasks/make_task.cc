@@ -13,24 +13,26 @@
 #include "worker/trainer/tasks/text_classification.h"
 #include "worker/trainer/tasks/text_regression.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
-HeadOptions HeadOf(const ModelShape& shape, const TrainingConfig& config, const TextData& data) {
+HeadOptions HeadOf(const ModelShape& shape, const memory::TrainingConfig& config,
+                   const TextData& data) {
   return {.num_labels = static_cast<int64_t>(data.labels.size()),
           .hidden_sizes = config.HeadSizes(),
           .dropout = config.head_dropout.value_or(HeadDropoutOf(shape)),
           .spans = data.task == TaskKind::kMultiQuerySpans};
 }
 
-FrozenStorage::Type BaseOf(const TrainingConfig& config) {
-  return config.lora.has_value() ? config.lora->base : FrozenStorage::Type::kFloat32;
+memory::FrozenStorage::Type BaseOf(const memory::TrainingConfig& config) {
+  return config.lora.has_value() ? config.lora->base : memory::FrozenStorage::Type::kFloat32;
 }
 
 absl::StatusOr<LabelLoss> LossOf(const TrainingOptions& options, const TextData& data) {
   std::vector<std::string> classes = data.labels;
   if (AsksQueries(data.task)) classes.resize(classes.size() - kAspectNumbers);
-  const EncodedDataset& rows = AsksQueries(data.task) ? data.train_queries->queries : data.train;
+  const text::EncodedDataset& rows =
+      AsksQueries(data.task) ? data.train_queries->queries : data.train;
   HPO_ASSIGN_OR_RETURN(std::vector<float> weights,
                        ClassWeights(options.class_weights, classes, rows));
   return LabelLoss{.weights = std::move(weights), .smoothing = options.label_smoothing};
@@ -46,8 +48,8 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const ModelShape& shape,
   if (kind == TaskKind::kLanguageModeling) {
     HPO_ASSIGN_OR_RETURN(auto model,
                          MakeLanguageModel(shape, parts.device, BaseOf(options.config)));
-    return std::make_unique<LanguageModeling>(std::move(model), parts,
-                                              LossRows(options.config.loss_rows, shape.vocab_size));
+    return std::make_unique<LanguageModeling>(
+        std::move(model), parts, memory::LossRows(options.config.loss_rows, shape.vocab_size));
   }
   HPO_ASSIGN_OR_RETURN(
       auto model, MakeTextClassifier(shape, HeadOf(shape, options.config, parts.data), parts.device,
@@ -78,4 +80,4 @@ ModelRole RoleOf(const TextData& data) {
   return {.architecture = "ForCausalLM", .problem_type = ""};
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 #include "worker/trainer/models/files/model_folder.h"
 #include "worker/trainer/tasks/task.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // The task of parts.data, with its model on parts.device, not yet initialised (models/weights.h).
 //   InvalidArgument, Unimplemented  as MakeTextClassifier, MakeLanguageModel, ClassWeights
@@ -21,4 +21,4 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const ModelShape& shape,
 // What its trained model's config.json says.
 ModelRole RoleOf(const TextData& data);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

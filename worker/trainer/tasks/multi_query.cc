@@ -11,7 +11,7 @@
 #include "worker/trainer/scores/span_scores.h"
 #include "worker/trainer/tasks/evaluation_mode.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Squared errors of valence and arousal, added up.
@@ -34,7 +34,7 @@ class NumberErrors {
   double arousal_ = 0.0;
 };
 
-void AddSpans(const QuerySet& set, const BatchRows& piece, const QueryOutputs& outputs,
+void AddSpans(const text::QuerySet& set, const text::BatchRows& piece, const QueryOutputs& outputs,
               SpanScores& scores) {
   for (size_t row = 0; row < piece.size(); ++row) {
     if (piece[row] < 0) continue;
@@ -45,7 +45,7 @@ void AddSpans(const QuerySet& set, const BatchRows& piece, const QueryOutputs& o
 void AddClasses(const std::vector<int64_t>& labels, const QueryOutputs& outputs,
                 ClassificationCounts& counts) {
   for (size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] != kNoClass) counts.AddRow(outputs.classes[i], labels[i]);
+    if (labels[i] != text::kNoClass) counts.AddRow(outputs.classes[i], labels[i]);
   }
 }
 
@@ -103,22 +103,23 @@ double MultiQuery::WeightOf(std::span<const int64_t> rows) const {
   return static_cast<double>(queries);
 }
 
-std::vector<BatchRows> MultiQuery::PiecesOf(std::span<const int64_t> rows) const {
-  return QueryPieces(*parts_.data.train_queries, parts_.data.query_layout, rows);
+std::vector<text::BatchRows> MultiQuery::PiecesOf(std::span<const int64_t> rows) const {
+  return text::QueryPieces(*parts_.data.train_queries, parts_.data.query_layout, rows);
 }
 
-TokenBatch MultiQuery::TokensOf(std::span<const int64_t> rows) const {
-  return PadQueries(*parts_.data.train_queries, rows, parts_.max_positions);
+text::TokenBatch MultiQuery::TokensOf(std::span<const int64_t> rows) const {
+  return text::PadQueries(*parts_.data.train_queries, rows, parts_.max_positions);
 }
 
-DeviceBatch MultiQuery::ToTensors(const TokenBatch& tokens) const {
-  TokenBatch tokens_and_classes = tokens;
+DeviceBatch MultiQuery::ToTensors(const text::TokenBatch& tokens) const {
+  text::TokenBatch tokens_and_classes = tokens;
   tokens_and_classes.label_matrix.clear();
   DeviceBatch batch = ToDevice(tokens_and_classes, /*num_labels=*/0, parts_.device);
   batch.numbers = ToDevice(tokens.label_matrix, parts_.device).view({-1, kAspectNumbers});
   if (tokens.span_targets.empty()) return batch;
   std::vector<float> asks_class;
-  for (const int64_t label : tokens.labels) asks_class.push_back(label == kNoClass ? 0.0f : 1.0f);
+  for (const int64_t label : tokens.labels)
+    asks_class.push_back(label == text::kNoClass ? 0.0f : 1.0f);
   batch.asks_class = ToDevice(asks_class, parts_.device).view({-1, 1});
   const int64_t length = tokens.length;
   batch.span_targets = ToDevice(tokens.span_targets, parts_.device).view({-1, length, kSpanEnds});
@@ -130,9 +131,9 @@ torch::Tensor MultiQuery::SumOfLosses(const DeviceBatch& batch) {
   return SumOfQueryLosses(AnswersTo(batch), batch, loss_);
 }
 
-Metrics MultiQuery::Evaluate(std::span<const BatchRows> batches) {
+Metrics MultiQuery::Evaluate(std::span<const text::BatchRows> batches) {
   const EvaluationMode mode(*model_);
-  const QuerySet& set = *parts_.data.validation_queries;
+  const text::QuerySet& set = *parts_.data.validation_queries;
   ClassificationCounts counts(static_cast<int64_t>(parts_.data.labels.size()) - kAspectNumbers,
                               /*multi_label=*/false);
   NumberErrors errors;
@@ -144,9 +145,9 @@ Metrics MultiQuery::Evaluate(std::span<const BatchRows> batches) {
   }
   double sum_loss = 0.0;
   int64_t queries = 0;
-  for (const BatchRows& texts : batches) {
-    for (const BatchRows& piece : QueryPieces(set, parts_.data.query_layout, texts)) {
-      const DeviceBatch batch = ToTensors(PadQueries(set, piece, parts_.max_positions));
+  for (const text::BatchRows& texts : batches) {
+    for (const text::BatchRows& piece : text::QueryPieces(set, parts_.data.query_layout, texts)) {
+      const DeviceBatch batch = ToTensors(text::PadQueries(set, piece, parts_.max_positions));
       const Answers answers = AnswersTo(batch);
       sum_loss += SumOfQueryLosses(answers, batch).item<double>();
       errors.Add(answers.numbers, batch.numbers);
@@ -174,9 +175,9 @@ Metrics MultiQuery::Evaluate(std::span<const BatchRows> batches) {
 }
 
 void MultiQuery::FindQuadruplets(QuadrupletReader& reader, Metrics& metrics) {
-  reader.AskOn([this](const TokenBatch& piece) {
-    TokenBatch unanswered = piece;
-    unanswered.labels.assign(static_cast<size_t>(piece.rows), kNoClass);
+  reader.AskOn([this](const text::TokenBatch& piece) {
+    text::TokenBatch unanswered = piece;
+    unanswered.labels.assign(static_cast<size_t>(piece.rows), text::kNoClass);
     return AnswersTo(ToDevice(unanswered, /*num_labels=*/0, parts_.device)).Outputs();
   });
   quadruplets_ = reader.Quadruplets();
@@ -190,9 +191,9 @@ void MultiQuery::FindQuadruplets(QuadrupletReader& reader, Metrics& metrics) {
 std::string MultiQuery::QuadrupletLines() const {
   std::string lines;
   for (const auto& [text, said] : quadruplets_) {
-    lines += FormatAspectLine(parts_.data.validation_texts[static_cast<size_t>(text)], said);
+    lines += text::FormatAspectLine(parts_.data.validation_texts[static_cast<size_t>(text)], said);
   }
   return lines;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -13,7 +13,7 @@
 #include "worker/trainer/tasks/quadruplet_reader.h"
 #include "worker/trainer/tasks/task.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // The model answers a query, an aspect with its text, by a logit for each class and two numbers.
 // The loss is the mean over aspects, those of the whole effective batch, of the class's cross
@@ -37,13 +37,15 @@ class MultiQuery final : public Task {
       : model_(std::move(model)), parts_(parts), loss_(ToDevice(loss, parts.device)) {}
 
   torch::nn::Module& module() override { return *model_; }
-  void SetExecution(const Execution& execution) override { model_->SetExecution(execution); }
+  void SetExecution(const memory::Execution& execution) override {
+    model_->SetExecution(execution);
+  }
   double WeightOf(std::span<const int64_t> rows) const override;
-  std::vector<BatchRows> PiecesOf(std::span<const int64_t> rows) const override;
-  TokenBatch TokensOf(std::span<const int64_t> rows) const override;
-  DeviceBatch ToTensors(const TokenBatch& tokens) const override;
+  std::vector<text::BatchRows> PiecesOf(std::span<const int64_t> rows) const override;
+  text::TokenBatch TokensOf(std::span<const int64_t> rows) const override;
+  DeviceBatch ToTensors(const text::TokenBatch& tokens) const override;
   torch::Tensor SumOfLosses(const DeviceBatch& batch) override;
-  Metrics Evaluate(std::span<const BatchRows> batches) override;
+  Metrics Evaluate(std::span<const text::BatchRows> batches) override;
   std::string QuadrupletLines() const override;
 
  private:
@@ -57,7 +59,7 @@ class MultiQuery final : public Task {
   const std::shared_ptr<TextClassifier> model_;
   const TaskParts parts_;
   const ClassLossOptions loss_;
-  std::map<int64_t, std::vector<Aspect>> quadruplets_;  // of the last Evaluate, by text
+  std::map<int64_t, std::vector<text::Aspect>> quadruplets_;  // of the last Evaluate, by text
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

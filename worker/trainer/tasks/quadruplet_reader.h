@@ -15,7 +15,7 @@
 #include "worker/text/tokenizers/pipeline/phrase_tokens.h"
 #include "worker/trainer/data/trial_data.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // What a model says of a piece of queries, row by row.
 struct QueryOutputs {
@@ -33,39 +33,39 @@ struct QueryOutputs {
 class QuadrupletReader {
  public:
   // Of the texts of data.validation_queries, which ask for spans. Both outlive the reader.
-  QuadrupletReader(const TextData& data, const Tokenizer& tokenizer, int64_t max_positions)
+  QuadrupletReader(const TextData& data, const text::Tokenizer& tokenizer, int64_t max_positions)
       : data_(data), tokenizer_(tokenizer), max_positions_(max_positions) {}
 
   // The model's outputs of a piece of the file's own queries (QueryPieces).
-  void Hear(const BatchRows& piece, const QueryOutputs& outputs);
+  void Hear(const text::BatchRows& piece, const QueryOutputs& outputs);
 
   // Asks what the answers leave open, of all texts whose queries were heard, in pieces of
   // PiecesWithin. `ask` runs one and keeps nothing of it.
-  void AskOn(absl::FunctionRef<QueryOutputs(const TokenBatch&)> ask);
+  void AskOn(absl::FunctionRef<QueryOutputs(const text::TokenBatch&)> ask);
 
   // By the number of their text, those that were heard. After AskOn.
-  std::map<int64_t, std::vector<Aspect>> Quadruplets() const;
+  std::map<int64_t, std::vector<text::Aspect>> Quadruplets() const;
 
  private:
   struct Text {
-    std::vector<TextQuestion> own;  // what its queries ask, in order
-    TokenizedText tokens;
+    std::vector<text::TextQuestion> own;  // what its queries ask, in order
+    text::TokenizedText tokens;
     std::map<std::pair<int64_t, int64_t>, std::string> phrases;  // by their tokens
-    AnsweredText answered;
+    text::AnsweredText answered;
   };
 
   Text& TextOf(int64_t number);
   // `row`: of the outputs, that of the question; `kept`: where in it the text's tokens are.
-  void Add(const TextQuestion& question, const TokenRange& kept, const QueryOutputs& outputs,
-           size_t row, Text& text) const;
-  std::vector<FoundPhrase> PhrasesIn(std::span<const float> logits, const TokenRange& kept,
-                                     Text& text) const;
+  void Add(const text::TextQuestion& question, const text::TokenRange& kept,
+           const QueryOutputs& outputs, size_t row, Text& text) const;
+  std::vector<text::FoundPhrase> PhrasesIn(std::span<const float> logits,
+                                           const text::TokenRange& kept, Text& text) const;
 
   const TextData& data_;
-  const Tokenizer& tokenizer_;
+  const text::Tokenizer& tokenizer_;
   const int64_t max_positions_;
-  QueryRoom room_;
+  text::QueryRoom room_;
   std::map<int64_t, Text> texts_;  // by their number
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -5,10 +5,10 @@
 #include "worker/trainer/scores/metrics.h"
 #include "worker/trainer/tasks/evaluation_mode.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
-void CountSingleLabel(const torch::Tensor& logits, const TokenBatch& batch,
+void CountSingleLabel(const torch::Tensor& logits, const text::TokenBatch& batch,
                       ClassificationCounts& counts) {
   const torch::Tensor predicted = logits.argmax(/*dim=*/1).to(torch::kCPU);
   const auto values = predicted.accessor<int64_t, 1>();
@@ -17,7 +17,7 @@ void CountSingleLabel(const torch::Tensor& logits, const TokenBatch& batch,
   }
 }
 
-void CountMultiLabel(const torch::Tensor& logits, const TokenBatch& batch,
+void CountMultiLabel(const torch::Tensor& logits, const text::TokenBatch& batch,
                      ClassificationCounts& counts) {
   const torch::Tensor positive = (logits > 0).to(torch::kCPU);
   const auto num_labels = static_cast<size_t>(logits.size(1));
@@ -40,7 +40,7 @@ TextClassification::TextClassification(std::shared_ptr<TextClassifier> model,
       loss_(ToDevice(loss, parts.device)) {}
 
 double TextClassification::WeightOf(std::span<const int64_t> rows) const {
-  const EncodedDataset& data = parts_.data.train;
+  const text::EncodedDataset& data = parts_.data.train;
   if (weights_.empty() || data.multi_label) return TextTask::WeightOf(rows);
   double sum = 0.0;
   for (const int64_t row : rows) {
@@ -49,8 +49,8 @@ double TextClassification::WeightOf(std::span<const int64_t> rows) const {
   return sum;
 }
 
-TokenBatch TextClassification::TokensOf(std::span<const int64_t> rows) const {
-  TokenBatch tokens = TextTask::TokensOf(rows);
+text::TokenBatch TextClassification::TokensOf(std::span<const int64_t> rows) const {
+  text::TokenBatch tokens = TextTask::TokensOf(rows);
   const auto smoothing = static_cast<float>(loss_.smoothing);
   for (float& label : tokens.label_matrix) label = label * (1.0f - smoothing) + smoothing / 2.0f;
   return tokens;
@@ -60,13 +60,13 @@ torch::Tensor TextClassification::SumOfLosses(const DeviceBatch& batch) {
   return SumOfRowLosses(model_->forward(batch.input), batch.labels, loss_);
 }
 
-Metrics TextClassification::Evaluate(std::span<const BatchRows> batches) {
+Metrics TextClassification::Evaluate(std::span<const text::BatchRows> batches) {
   const EvaluationMode mode(*model_);
-  const EncodedDataset& data = parts_.data.validation;
+  const text::EncodedDataset& data = parts_.data.validation;
   ClassificationCounts counts(data.num_labels, data.multi_label);
   double sum_loss = 0.0;
-  for (const BatchRows& rows : batches) {
-    const TokenBatch tokens = parts_.BatchOf(data, rows);
+  for (const text::BatchRows& rows : batches) {
+    const text::TokenBatch tokens = parts_.BatchOf(data, rows);
     const DeviceBatch batch = ToDevice(tokens, data.num_labels, parts_.device);
     const torch::Tensor logits = model_->forward(batch.input);
     sum_loss += SumOfRowLosses(logits, batch.labels).item<double>();
@@ -81,4 +81,4 @@ Metrics TextClassification::Evaluate(std::span<const BatchRows> batches) {
   return metrics;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

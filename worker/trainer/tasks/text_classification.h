@@ -7,7 +7,7 @@
 #include "worker/trainer/scores/class_weights.h"
 #include "worker/trainer/tasks/text_task.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // The loss is the mean over rows of the cross entropy, where labels have weights the weighted mean,
 // as CrossEntropyLoss(weight=, label_smoothing=) of torch; or with several labels a row of the
@@ -20,13 +20,13 @@ class TextClassification final : public TextTask {
                      const LabelLoss& loss = {});
 
   double WeightOf(std::span<const int64_t> rows) const override;
-  TokenBatch TokensOf(std::span<const int64_t> rows) const override;
+  text::TokenBatch TokensOf(std::span<const int64_t> rows) const override;
   torch::Tensor SumOfLosses(const DeviceBatch& batch) override;
-  Metrics Evaluate(std::span<const BatchRows> batches) override;
+  Metrics Evaluate(std::span<const text::BatchRows> batches) override;
 
  private:
   const std::vector<float> weights_;
   const ClassLossOptions loss_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -3,7 +3,7 @@
 #include "worker/trainer/scores/regression_errors.h"
 #include "worker/trainer/tasks/evaluation_mode.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Summed over rows. predicted, actual: [rows, numbers].
@@ -17,13 +17,13 @@ torch::Tensor TextRegression::SumOfLosses(const DeviceBatch& batch) {
   return SumOfSquaredErrors(model_->forward(batch.input), batch.labels);
 }
 
-Metrics TextRegression::Evaluate(std::span<const BatchRows> batches) {
+Metrics TextRegression::Evaluate(std::span<const text::BatchRows> batches) {
   const EvaluationMode mode(*model_);
-  const EncodedDataset& data = parts_.data.validation;
+  const text::EncodedDataset& data = parts_.data.validation;
   const auto columns = static_cast<size_t>(data.num_labels);
   RegressionErrors errors(columns);
-  for (const BatchRows& rows : batches) {
-    const TokenBatch tokens = parts_.BatchOf(data, rows);
+  for (const text::BatchRows& rows : batches) {
+    const text::TokenBatch tokens = parts_.BatchOf(data, rows);
     const DeviceBatch batch = ToDevice(tokens, data.num_labels, parts_.device);
     const torch::Tensor predicted = model_->forward(batch.input).to(torch::kCPU);
     const std::span<const float> said(predicted.const_data_ptr<float>(),
@@ -36,4 +36,4 @@ Metrics TextRegression::Evaluate(std::span<const BatchRows> batches) {
   return errors.Summarize();
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -3,7 +3,7 @@
 
 #include "worker/trainer/tasks/text_task.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // The loss is the mean over rows of the squared error's mean over the numbers of a row. Metrics:
 // see RegressionErrors; "loss" is that of the validation data.
@@ -13,7 +13,7 @@ class TextRegression final : public TextTask {
   using TextTask::TextTask;
 
   torch::Tensor SumOfLosses(const DeviceBatch& batch) override;
-  Metrics Evaluate(std::span<const BatchRows> batches) override;
+  Metrics Evaluate(std::span<const text::BatchRows> batches) override;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace hpo {
+namespace hpo::trainer {
 
 TextTask::TextTask(std::shared_ptr<TextClassifier> model, const TaskParts& parts)
     : model_(std::move(model)), parts_(parts) {}
@@ -11,16 +11,16 @@ double TextTask::WeightOf(std::span<const int64_t> rows) const {
   return static_cast<double>(rows.size());
 }
 
-std::vector<BatchRows> TextTask::PiecesOf(std::span<const int64_t> rows) const {
+std::vector<text::BatchRows> TextTask::PiecesOf(std::span<const int64_t> rows) const {
   return {{rows.begin(), rows.end()}};
 }
 
-TokenBatch TextTask::TokensOf(std::span<const int64_t> rows) const {
+text::TokenBatch TextTask::TokensOf(std::span<const int64_t> rows) const {
   return parts_.BatchOf(parts_.data.train, rows);
 }
 
-DeviceBatch TextTask::ToTensors(const TokenBatch& tokens) const {
+DeviceBatch TextTask::ToTensors(const text::TokenBatch& tokens) const {
   return ToDevice(tokens, parts_.data.train.num_labels, parts_.device);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -7,7 +7,7 @@
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/tasks/task.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // As they are: rows that weigh alike, all of a part at a time, with their labels.
 class TextTask : public Task {
@@ -15,15 +15,15 @@ class TextTask : public Task {
   TextTask(std::shared_ptr<TextClassifier> model, const TaskParts& parts);
 
   torch::nn::Module& module() final { return *model_; }
-  void SetExecution(const Execution& execution) final { model_->SetExecution(execution); }
+  void SetExecution(const memory::Execution& execution) final { model_->SetExecution(execution); }
   double WeightOf(std::span<const int64_t> rows) const override;
-  std::vector<BatchRows> PiecesOf(std::span<const int64_t> rows) const final;
-  TokenBatch TokensOf(std::span<const int64_t> rows) const override;
-  DeviceBatch ToTensors(const TokenBatch& tokens) const final;
+  std::vector<text::BatchRows> PiecesOf(std::span<const int64_t> rows) const final;
+  text::TokenBatch TokensOf(std::span<const int64_t> rows) const override;
+  DeviceBatch ToTensors(const text::TokenBatch& tokens) const final;
 
  protected:
   const std::shared_ptr<TextClassifier> model_;
   const TaskParts parts_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

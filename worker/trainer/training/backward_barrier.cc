@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Operations run in falling order of their number, which counts up from 0 as they are recorded.
@@ -36,4 +36,4 @@ void DropFailedBackward(torch::Device device) {
   if (!device.is_cpu()) RunBarrier(device);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -3,7 +3,7 @@
 
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Frees the tasks of failed backward passes of this thread on `device`.
 //
@@ -15,4 +15,4 @@ namespace hpo {
 // Source: torch/csrc/autograd/engine.{h,cpp}, CompareNodeTaskTime and thread_main.
 void DropFailedBackward(torch::Device device);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -10,10 +10,10 @@
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/tasks/task.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct EffectiveBatch {
-  const BatchRows& rows;
+  const text::BatchRows& rows;
   MemoryPlan plan;
   // Random numbers (dropout) are a function of (seed, step) and of how the batch is split.
   uint64_t seed = 0;
@@ -21,7 +21,7 @@ struct EffectiveBatch {
   double loss_scale = 1.0;  // of the gradients; see LossScale
   // Puts the next piece together while one runs; null: each in its turn.
   BatchAhead* ahead = nullptr;
-  const BatchRows* next = nullptr;  // the batch after this one, where there is one
+  const text::BatchRows* next = nullptr;  // the batch after this one, where there is one
 };
 
 // Adds the gradient of the batch's loss, the mean over what its rows weigh, to the parameters of
@@ -37,4 +37,4 @@ torch::Tensor AddGradients(Task& task, const EffectiveBatch& batch, torch::Devic
 double ComputeGradients(Task& task, const EffectiveBatch& batch, torch::Device device,
                         StageLog& log);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

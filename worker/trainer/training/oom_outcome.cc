@@ -4,7 +4,7 @@
 #include "worker/trainer/base/trial_log.h"
 #include "worker/trainer/memory/stage_log.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 OutOfMemory OutOfMemoryOutcome(const MemoryFault& fault, const MemoryUse& use,
                                const OomContext& context, const std::string& device_kind) {
@@ -29,4 +29,4 @@ Failed DeviceLostOutcome(const MemoryFault& fault, const std::string& phase, int
                                         step + 1, ": ", fault.message)};
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -7,7 +7,7 @@
 #include "common/study/trial.h"
 #include "worker/trainer/memory/memory_fault.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Where a trial was when it ran out of memory.
 struct OomContext {
@@ -23,4 +23,4 @@ OutOfMemory OutOfMemoryOutcome(const MemoryFault& fault, const MemoryUse& use,
 
 Failed DeviceLostOutcome(const MemoryFault& fault, const std::string& phase, int64_t step);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

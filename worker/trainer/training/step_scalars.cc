@@ -4,7 +4,7 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 StepScalars::StepScalars(torch::Device device)
     : values_(at::empty({kCapacity, 2}, torch::TensorOptions(torch::kFloat32).device(device))) {}
@@ -28,4 +28,4 @@ std::vector<StepScalars::Step> StepScalars::Take() {
   return steps;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

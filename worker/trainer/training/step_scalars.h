@@ -7,7 +7,7 @@
 
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Not thread-safe. Throws what torch throws.
 class StepScalars {
@@ -33,4 +33,4 @@ class StepScalars {
   int64_t size_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

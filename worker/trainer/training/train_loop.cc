@@ -20,7 +20,7 @@
 #include "worker/trainer/training/backward_barrier.h"
 #include "worker/trainer/training/oom_outcome.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);
@@ -49,14 +49,14 @@ TrainLoop::TrainLoop(TrainLoopParts parts, const MemoryPlan& plan)
       unread_(parts_.reads_late ? std::optional<StepScalars>(parts_.device) : std::nullopt),
       baseline_(parts_.memory.Read().live),
       growth_watch_(baseline_),
-      ahead_([this](const BatchRows& rows) { return parts_.task.TokensOf(rows); }) {
+      ahead_([this](const text::BatchRows& rows) { return parts_.task.TokensOf(rows); }) {
   if (plan.precision == Precision::kFloat16) state_.loss_scale.scale = LossScale::kFirst;
 }
 
 TrainLoopResult TrainLoop::Run() {
   parts_.task.module().train();
   TakeUp();
-  parts_.task.SetExecution(ExecutionOf(parts_.options.config, state_.plan));
+  parts_.task.SetExecution(memory::ExecutionOf(parts_.options.config, state_.plan));
   std::optional<Ending> ending = Probe();
   while (!ending.has_value() && state_.epoch < parts_.job.epochs) {
     ending = RunEpoch();
@@ -86,7 +86,7 @@ std::optional<TrainLoop::Ending> TrainLoop::Probe() {
   if (auto ending = RunGuarded(train, [this] { return ShrinkPlan(); })) return ending;
   const auto evaluate = [this] {
     parts_.log.EnterPhase("evaluation");
-    const auto batches = EvaluationBatches(parts_.data.validation, state_.evaluation_rows);
+    const auto batches = text::EvaluationBatches(parts_.data.validation, state_.evaluation_rows);
     parts_.task.Evaluate(std::span(batches).first(1));
   };
   if (auto ending = RunGuarded(evaluate, [this] { return ShrinkEvaluation(); })) return ending;
@@ -98,8 +98,9 @@ std::optional<TrainLoop::Ending> TrainLoop::Probe() {
 
 void TrainLoop::JudgeProbe() {
   const Bytes predicted = replanner_.PredictedPeak(state_.plan).value_or(Bytes{});
-  const TrialPasses passes = PassesOf(parts_.job, parts_.options, parts_.data,
-                                      parts_.estimate_input.model.max_positions, state_.plan);
+  const memory::TrialPasses passes =
+      PassesOf(parts_.job, parts_.options, parts_.data, parts_.estimate_input.model.max_positions,
+               state_.plan);
   const Bytes measured = parts_.log.Probed(
       predicted, replanner_.PredictedReservedPeak(state_.plan, passes).value_or(Bytes{}));
   if (!replanner_.Correct(state_.plan, measured)) return;
@@ -140,7 +141,7 @@ bool TrainLoop::KeepsPlanOf(const LoopState& state) const {
 }
 
 std::optional<TrainLoop::Ending> TrainLoop::RunEpoch() {
-  const std::vector<BatchRows> batches = TrainingBatches(
+  const std::vector<text::BatchRows> batches = text::TrainingBatches(
       parts_.data.train, parts_.options.DrawOf(state_.plan.effective_batch, state_.epoch));
   while (state_.batches_done < static_cast<int64_t>(batches.size())) {
     if (auto ending = CheckStop()) return ending;
@@ -169,7 +170,7 @@ double TrainLoop::EpochsDone() const {
          static_cast<double>(state_.batches_done) / static_cast<double>(batches_per_epoch_);
 }
 
-std::optional<TrainLoop::Ending> TrainLoop::RunStep(const BatchRows& rows) {
+std::optional<TrainLoop::Ending> TrainLoop::RunStep(const text::BatchRows& rows) {
   if (unread_.has_value() && state_.plan.precision != Precision::kFloat16) {
     return RunUnreadStep(rows);
   }
@@ -188,7 +189,7 @@ std::optional<TrainLoop::Ending> TrainLoop::RunStep(const BatchRows& rows) {
   return std::nullopt;
 }
 
-std::optional<TrainLoop::Ending> TrainLoop::RunUnreadStep(const BatchRows& rows) {
+std::optional<TrainLoop::Ending> TrainLoop::RunUnreadStep(const text::BatchRows& rows) {
   const auto compute = [&] {
     const torch::Tensor loss =
         AddGradients(parts_.task, BatchOf(rows, state_.plan), parts_.device, parts_.log);
@@ -269,7 +270,7 @@ bool TrainLoop::IsSkipped(double loss) {
   return true;
 }
 
-EffectiveBatch TrainLoop::BatchOf(const BatchRows& rows, const MemoryPlan& plan) {
+EffectiveBatch TrainLoop::BatchOf(const text::BatchRows& rows, const MemoryPlan& plan) {
   return {.rows = rows,
           .plan = plan,
           .seed = parts_.options.seed,
@@ -279,7 +280,7 @@ EffectiveBatch TrainLoop::BatchOf(const BatchRows& rows, const MemoryPlan& plan)
           .next = next_};
 }
 
-double TrainLoop::ComputeClipped(const BatchRows& rows, const MemoryPlan& plan) {
+double TrainLoop::ComputeClipped(const text::BatchRows& rows, const MemoryPlan& plan) {
   const double loss = ComputeGradients(parts_.task, BatchOf(rows, plan), parts_.device, parts_.log);
   parts_.log.EnterPhase("gradient clipping");
   gradient_norm_ = ClipGradients(parts_.optimizer.groups(), parts_.options.max_grad_norm,
@@ -366,7 +367,7 @@ bool TrainLoop::ShrinkPlan() {
 
 void TrainLoop::UsePlan(const MemoryPlan& plan, const std::string& why) {
   state_.plan = plan;
-  parts_.task.SetExecution(ExecutionOf(parts_.options.config, plan));
+  parts_.task.SetExecution(memory::ExecutionOf(parts_.options.config, plan));
   state_.evaluation_rows =
       std::min(state_.evaluation_rows,
                state_.plan.micro_batch * parts_.options.config.eval_batch_multiplier);
@@ -383,7 +384,8 @@ void TrainLoop::WatchThrashing() {
   if (parts_.job.policy != MemoryPolicy::kPlan) return;
   // In several parts, gradients are live while the next part runs: less at a time can need more.
   const std::optional<Bytes> now = replanner_.PredictedPeak(state_.plan);
-  for (auto plan = SmallerPlan(state_.plan); plan.has_value(); plan = SmallerPlan(*plan)) {
+  for (auto plan = memory::SmallerPlan(state_.plan); plan.has_value();
+       plan = memory::SmallerPlan(*plan)) {
     const std::optional<Bytes> then = replanner_.PredictedPeak(*plan);
     if (now.has_value() && then.has_value() && *then >= *now) continue;
     UsePlan(*plan, "the allocator is thrashing");
@@ -406,8 +408,8 @@ std::optional<TrainLoop::Ending> TrainLoop::Measure() {
   Metrics metrics;
   const auto evaluate = [&] {
     parts_.log.EnterPhase("evaluation");
-    metrics =
-        parts_.task.Evaluate(EvaluationBatches(parts_.data.validation, state_.evaluation_rows));
+    metrics = parts_.task.Evaluate(
+        text::EvaluationBatches(parts_.data.validation, state_.evaluation_rows));
   };
   if (auto ending = RunGuarded(evaluate, [this] { return ShrinkEvaluation(); })) return ending;
   evaluated_ = true;
@@ -495,4 +497,4 @@ void TrainLoop::ReportProgress(double loss) {
       .step = state_.step, .total_steps = total_steps_, .loss = loss, .stop_time = StopTime()});
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

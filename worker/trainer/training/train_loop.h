@@ -41,14 +41,14 @@
 #include "worker/trainer/training/effective_batch.h"
 #include "worker/trainer/training/step_scalars.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // What the loop works on. All of it outlives the loop.
 struct TrainLoopParts {
   const TrainerJob& job;
   const TrainingOptions& options;
   const TextData& data;
-  const EstimateInput& estimate_input;
+  const memory::EstimateInput& estimate_input;
   torch::Device device;
   bool reads_late = false;  // see TrialDevice
   DeviceMemory& memory;
@@ -91,9 +91,9 @@ class TrainLoop {
   void JudgeProbe();
   // The rest of epoch state_.epoch.
   std::optional<Ending> RunEpoch();
-  std::optional<Ending> RunStep(const BatchRows& rows);
+  std::optional<Ending> RunStep(const text::BatchRows& rows);
   // The same, but for what the loss was: unread_ has it.
-  std::optional<Ending> RunUnreadStep(const BatchRows& rows);
+  std::optional<Ending> RunUnreadStep(const text::BatchRows& rows);
   // Takes what unread_ has into the sums. Before anything is measured or saved.
   std::optional<Ending> ReadLosses();
   Ending Diverged(double loss, double norm, int64_t step) const;
@@ -104,8 +104,8 @@ class TrainLoop {
   void WatchStep();
   std::optional<Ending> Measure();
   // Gradients of one effective batch, clipped; returns its loss.
-  double ComputeClipped(const BatchRows& rows, const MemoryPlan& plan);
-  EffectiveBatch BatchOf(const BatchRows& rows, const MemoryPlan& plan);
+  double ComputeClipped(const text::BatchRows& rows, const MemoryPlan& plan);
+  EffectiveBatch BatchOf(const text::BatchRows& rows, const MemoryPlan& plan);
   std::optional<Ending> CheckStop();
   // How long the loop may take to end from here on where a stop comes.
   absl::Duration StopTime() const;
@@ -155,11 +155,11 @@ class TrainLoop {
 
   double gradient_norm_ = 0.0;
   BatchAhead ahead_;
-  const BatchRows* next_ = nullptr;  // after the batch that runs
+  const text::BatchRows* next_ = nullptr;  // after the batch that runs
   absl::Duration last_progress_;
   std::optional<absl::Duration> looked_for_stop_at_;
   absl::Duration longest_turn_;  // from one look to the next
   bool evaluated_ = false;       // in this attempt, so that a turn may have had it
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/test_paths.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 // The trial of scripts/reference/event_file.py.
@@ -68,4 +68,4 @@ TEST(EventFile, ARecordIsItsLengthItsDataAndTwoChecksums) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

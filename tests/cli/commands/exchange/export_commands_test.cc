@@ -10,14 +10,14 @@
 #include "tests/cli/run_program.h"
 #include "tests/server/coordinator_fixture.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
 using testing::HasSubstr;
 
-class ExportTest : public CoordinatorFixture {
+class ExportTest : public server::CoordinatorFixture {
  protected:
   ProgramResult Run(std::vector<std::string> words) const {
     words.push_back("--server");
@@ -27,7 +27,7 @@ class ExportTest : public CoordinatorFixture {
 
   // Two trials that have ended, one that runs.
   void RunTrials() {
-    ASSERT_TRUE(Create(kPlainStudy).ok());
+    ASSERT_TRUE(Create(server::kPlainStudy).ok());
     const std::string session = Register();
     Complete(Acquire(session, "a1").assignment(), 0.5);
     Complete(Acquire(session, "a2").assignment(), 0.9);
@@ -107,4 +107,4 @@ TEST_F(ExportTest, OnlyARunningTrialIsPreempted) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

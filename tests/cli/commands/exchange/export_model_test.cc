@@ -9,7 +9,7 @@
 
 #include "common/files/read_file.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ TEST_F(ExportModelTest, ATrialWithoutAModelHasNone) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -10,24 +10,25 @@
 #include "tests/cli/run_program.h"
 #include "tests/server/coordinator_fixture.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::HasSubstr;
 
 // A study "plain" with two trials that ended and one that runs, exported; a study "next" like it.
-class ImportTest : public CoordinatorFixture {
+class ImportTest : public server::CoordinatorFixture {
  protected:
   void SetUp() override {
-    CoordinatorFixture::SetUp();
-    ASSERT_TRUE(Create(kPlainStudy).ok());
+    server::CoordinatorFixture::SetUp();
+    ASSERT_TRUE(Create(server::kPlainStudy).ok());
     const std::string session = Register();
     Complete(Acquire(session, "a1").assignment(), 0.5);
     Complete(Acquire(session, "a2").assignment(), 0.9);
     Acquire(session, "a3");
     path_ = folder_ / "study.db";
     ASSERT_EQ(Run({"export", "optuna", path_, "plain"}).status, 0);
-    ASSERT_TRUE(Create(absl::StrReplaceAll(kPlainStudy, {{"name: plain", "name: next"}})).ok());
+    ASSERT_TRUE(
+        Create(absl::StrReplaceAll(server::kPlainStudy, {{"name: plain", "name: next"}})).ok());
   }
 
   ProgramResult Run(std::vector<std::string> words) const {
@@ -114,9 +115,10 @@ TEST_F(ImportTest, AStudyThatIsNotThereIsMadeFromTheFile) {
 }
 
 TEST_F(ImportTest, WhatDoesNotFitIsNamedAndNothingIsImported) {
-  ASSERT_TRUE(Create(absl::StrReplaceAll(kPlainStudy, {{"name: plain", "name: narrow"},
+  ASSERT_TRUE(
+      Create(absl::StrReplaceAll(server::kPlainStudy, {{"name: plain", "name: narrow"},
                                                        {"int: [1, 64]", "int: [100, 101]"}}))
-                  .ok());
+          .ok());
   const ProgramResult refused = Run({"import", "optuna", path_, "narrow"});
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err, HasSubstr(path_));
@@ -129,4 +131,4 @@ TEST_F(ImportTest, WhatDoesNotFitIsNamedAndNothingIsImported) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

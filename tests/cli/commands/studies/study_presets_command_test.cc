@@ -3,7 +3,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/cli/run_program.h"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -33,4 +33,4 @@ TEST(StudyPresets, ATypoIsAnsweredWithTheNames) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -8,7 +8,7 @@
 
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 StudyStatus Running() {
@@ -134,4 +134,4 @@ TEST(WatchDisplay, WhatIsWaitedForIsSaidOnce) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hpo {
+namespace hpo::cli {
 namespace {
 
 using testing::ElementsAre;
@@ -153,4 +153,4 @@ TEST(SelectTrials, SaysWhatWasExpected) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::cli

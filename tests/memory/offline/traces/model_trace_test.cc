@@ -12,7 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
 
-namespace hpo {
+namespace hpo::memory {
 namespace {
 
 // Losses, seeds and other scalars, some of which torch keeps on the host.
@@ -121,4 +121,4 @@ TEST(ModelTrace, AllocatesAndFreesWhatHuggingFaceDoes) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::memory

@@ -8,7 +8,7 @@
 #include "tests/golden_file.h"
 #include "tests/sampler/gp/point_rows.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 LogNormal LogNormalOf(const nlohmann::json& json) { return {json[0], json[1]}; }
@@ -148,4 +148,4 @@ TEST(FitHyperparameters, FitsWhateverThereIs) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

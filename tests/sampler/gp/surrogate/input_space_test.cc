@@ -6,7 +6,7 @@
 #include "sampler/space/model_view.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 ParamValue Text(const char* text) { return std::string(text); }
@@ -75,4 +75,4 @@ TEST(InputSpace, BatchAndAccumulationAreOneAxisForQualityAndTwoForMemory) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

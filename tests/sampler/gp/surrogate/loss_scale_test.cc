@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 std::vector<double> Normalized(const std::vector<double>& losses) {
@@ -103,4 +103,4 @@ TEST(StartingReference, TakesAsManyAsItNeedsForTwoToDiffer) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

@@ -8,7 +8,7 @@
 #include "tests/golden_file.h"
 #include "tests/sampler/gp/point_rows.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 // Points in the unit square.
@@ -252,4 +252,4 @@ TEST(Posterior, DuplicatesAndNothingAtAll) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

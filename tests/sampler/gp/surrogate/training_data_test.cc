@@ -8,7 +8,7 @@
 #include "sampler/numeric/portable_math.h"
 #include "tests/sampler/simulated_study.h"
 
-namespace hpo {
+namespace hpo::sampler {
 namespace {
 
 class TrainingDataTest : public testing::Test {
@@ -198,4 +198,4 @@ TEST(SelectObservations, KeepsTheBestHalfAndTheNewestOfTheRest) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::sampler

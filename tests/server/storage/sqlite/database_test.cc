@@ -19,7 +19,7 @@
 #include "tests/fakes/temporary_database.h"
 #include "tests/server/storage/faulty_vfs.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::AllOf;
@@ -344,4 +344,4 @@ TEST_F(DatabaseTest, FewPreparedStatementsAreKept) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

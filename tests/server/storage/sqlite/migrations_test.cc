@@ -16,7 +16,7 @@
 #include "server/storage/study_store.h"
 #include "tests/fakes/temporary_database.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -197,4 +197,4 @@ INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom,
                          ::testing::Range<int64_t>(1, EmbeddedMigrations().back().version));
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::server

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -61,4 +61,4 @@ TEST_F(CheckpointFoldersTest, WithoutAPlaceThereAreNone) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -11,7 +11,7 @@
 #include "tests/fakes/full_disk.h"
 #include "worker/agent/attempt/runs_folder.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -265,4 +265,4 @@ TEST_F(KeptModelsTest, ABrokenRecordStartsAnew) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

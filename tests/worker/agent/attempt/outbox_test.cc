@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/few_descriptors.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::HasSubstr;
@@ -215,4 +215,4 @@ TEST_F(OutboxTest, AFolderThatIsNotThereIsAnError) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -10,7 +10,7 @@
 #include "tests/fakes/full_disk.h"
 #include "tests/worker/agent/agent_loop_fixture.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -291,4 +291,4 @@ TEST_F(ResultCourierTest, PartsThatWereToldAreNotToldAgainAndBadOnesAreLeftOut) 
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

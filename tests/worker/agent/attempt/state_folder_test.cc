@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/few_descriptors.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -76,4 +76,4 @@ TEST_F(StateFolderTest, NobodyElseMayReadIt) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 Assignment WholeAssignment() {
@@ -96,4 +96,4 @@ TEST(AttemptFolder, IsOnePerAttemptAndStaysInItsPlace) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

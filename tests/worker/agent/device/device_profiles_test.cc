@@ -8,7 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 constexpr char kBuild[] = "2.11.0+cu130";
@@ -125,4 +125,4 @@ TEST_F(DeviceProfilesTest, ABrokenFileIsMeasuredAnew) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

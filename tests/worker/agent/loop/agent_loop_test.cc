@@ -22,7 +22,7 @@
 #include "tests/fakes/full_disk.h"
 #include "tests/worker/agent/agent_loop_fixture.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -835,4 +835,4 @@ TEST_F(AgentLoopTest, NewStudiesMakeItRegisterAgain) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

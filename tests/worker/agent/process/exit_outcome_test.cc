@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::HasSubstr;
@@ -236,4 +236,4 @@ TEST(JudgeAttempt, StopReasonsAreThoseOfTheProtocol) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

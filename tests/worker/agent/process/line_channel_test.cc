@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -115,4 +115,4 @@ TEST_F(LineChannelTest, ASlowReaderGetsALongLineWhole) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 constexpr int kAll = 20;
@@ -76,4 +76,4 @@ TEST(ResidentWatch, WhatTensorsOnceNeededIsNoLeak) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/simulated_clock.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 // Waits for the next raise and takes it; false after 20 s.
@@ -102,4 +102,4 @@ TEST(SignalWatcher, LeavesTheTimeThatTheRunningTrialNeeds) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

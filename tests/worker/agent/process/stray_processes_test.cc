@@ -14,7 +14,7 @@
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/trainer_process.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -104,4 +104,4 @@ TEST_F(StrayProcessesTest, ACopyOfAFolderSaysNothing) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

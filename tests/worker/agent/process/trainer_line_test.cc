@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using testing::HasSubstr;
@@ -42,4 +42,4 @@ TEST(TrainerLine, WhatTheServerWouldRefuseIsRefusedHere) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

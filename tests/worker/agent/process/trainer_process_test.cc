@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/few_descriptors.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::HasSubstr;
@@ -219,4 +219,4 @@ TEST_F(TrainerProcessTest, DiesWithItsParent) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

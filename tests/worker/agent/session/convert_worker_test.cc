@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -228,4 +228,4 @@ TEST(ConvertWorker, SmallAnswers) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -15,7 +15,7 @@
 #include "hpo/v1/worker.grpc.pb.h"
 #include "worker/agent/session/coordinator_client.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -288,4 +288,4 @@ TEST_F(GrpcCoordinatorClientTest, WithoutAServerCallsFailInsteadOfWaiting) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

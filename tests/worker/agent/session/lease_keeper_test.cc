@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_coordinator.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 constexpr uint64_t kKeeperSeed = 1;
@@ -128,4 +128,4 @@ TEST_F(LeaseKeeperTest, AServerThatForgotTheWorkerHearsItsGoodbye) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_coordinator.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -181,4 +181,4 @@ TEST_F(ReportQueueTest, WhatWaitsIsBoundedAndStillCoversTheWholeTime) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

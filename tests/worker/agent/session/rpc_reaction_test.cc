@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "tests/test_paths.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 constexpr char kOwn[] = "0123";
@@ -83,4 +83,4 @@ TEST(RpcReaction, AReasonOfTheOwnDatabaseBeatsTheCode) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

@@ -4,7 +4,7 @@
 #include "tests/worker/agent/agent_loop_fixture.h"
 #include "worker/agent/session/study_command.h"
 
-namespace hpo {
+namespace hpo::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -129,4 +129,4 @@ TEST_F(FindCommandTest, SaysThatNoServerAnswers) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::agent

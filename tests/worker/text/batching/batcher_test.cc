@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -209,4 +209,4 @@ TEST(PadBatch, TextsAloneHaveNoLabels) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -8,7 +8,7 @@
 #include "worker/text/batching/batcher.h"
 #include "worker/text/tokenizers/families/wordpiece.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -128,4 +128,4 @@ TEST(EncodedDataset, SelectedRowsKeepTheirNumbers) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "worker/text/tokenizers/families/wordpiece.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -75,4 +75,4 @@ TEST(PiecesWithin, KnowsTheModelsPositions) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

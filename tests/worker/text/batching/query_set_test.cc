@@ -6,7 +6,7 @@
 #include "tests/fakes/temporary_folder.h"
 #include "tests/worker/text/one_letter.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -204,4 +204,4 @@ TEST(ParseQueryPadding, KnowsThreeWords) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

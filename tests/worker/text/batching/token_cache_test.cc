@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/temporary_folder.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 namespace fs = std::filesystem;
@@ -218,4 +218,4 @@ TEST_F(TokenCacheTest, RefusesWhatTokenizingRefuses) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -119,4 +119,4 @@ TEST(TokenFile, RowsThatCannotBeAreRefused) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

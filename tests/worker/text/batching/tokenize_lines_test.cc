@@ -10,7 +10,7 @@
 #include "worker/text/data/readers.h"
 #include "worker/text/tokenizers/families/wordpiece.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST(TokenizeLines, FailedWritesAreSaid) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

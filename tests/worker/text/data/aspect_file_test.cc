@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/temporary_folder.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -101,4 +101,4 @@ TEST(AspectLines, KeepTheirNames) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -10,7 +10,7 @@
 #include "tests/fakes/temporary_folder.h"
 #include "tests/worker/text/one_letter.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -114,4 +114,4 @@ TEST(MeasureDataSet, BadFilesAreRefused) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

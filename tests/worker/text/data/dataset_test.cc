@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/temporary_folder.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -256,4 +256,4 @@ TEST(LoadPlainTextsTest, TakesTextsAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -188,4 +188,4 @@ TEST(AnsweredText, NumbersAreRatingsOfTwoDecimals) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

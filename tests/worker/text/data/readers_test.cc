@@ -11,7 +11,7 @@
 #include "tests/fakes/temporary_folder.h"
 #include "worker/text/data/json_lines.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -580,4 +580,4 @@ TEST(ReadDataFile, SaysWhatItCannotRead) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "worker/text/tokenizers/families/wordpiece.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -92,4 +92,4 @@ TEST(FindSpans, AFileInWhichNothingOccursIsRefused) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -65,4 +65,4 @@ TEST(SpanQuestion, AsksAsTheQuestionsOfARow) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

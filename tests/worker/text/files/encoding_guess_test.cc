@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::IsEmpty;
@@ -190,4 +190,4 @@ TEST(ConvertCommand, IsForAShell) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -130,4 +130,4 @@ TEST(DecodeText, OtherEncodingsAreNamed) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

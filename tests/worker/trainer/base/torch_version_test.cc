@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::HasSubstr;
@@ -35,4 +35,4 @@ TEST(TorchVersion, OnlyTheMinorVersionMustAgree) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

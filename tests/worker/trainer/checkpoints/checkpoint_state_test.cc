@@ -10,7 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "worker/trainer/checkpoints/checkpoint_manifest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::HasSubstr;
@@ -107,4 +107,4 @@ TEST(CheckpointManifest, WhatIsWrongIsNamed) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/small_disk.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -232,4 +232,4 @@ TEST_F(CheckpointStoreTest, RemainsOfAWriteThatWasKilledGoAway) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::HasSubstr;
@@ -69,4 +69,4 @@ TEST(LoopState, WhatIsMissingOrImpossibleIsNamed) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -11,7 +11,7 @@
 #include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/program/run_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -444,4 +444,4 @@ TEST_F(ResumeTest, ResultsOutliveADiskThatTakesNoCheckpoint) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

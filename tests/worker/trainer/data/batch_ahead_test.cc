@@ -8,12 +8,12 @@
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // A batch that tells its rows.
-TokenBatch BatchOf(const BatchRows& rows) {
-  TokenBatch batch;
+text::TokenBatch BatchOf(const text::BatchRows& rows) {
+  text::TokenBatch batch;
   batch.rows = static_cast<int64_t>(rows.size());
   batch.ids = rows;
   return batch;
@@ -21,17 +21,17 @@ TokenBatch BatchOf(const BatchRows& rows) {
 
 TEST(BatchAhead, GivesTheBatchOfTheRowsWhateverWasBegun) {
   BatchAhead ahead(BatchOf);
-  EXPECT_EQ(ahead.Take({1, 2}).ids, (BatchRows{1, 2}));  // nothing was begun
+  EXPECT_EQ(ahead.Take({1, 2}).ids, (text::BatchRows{1, 2}));  // nothing was begun
   ahead.Start({3});
-  EXPECT_EQ(ahead.Take({3}).ids, BatchRows{3});
-  EXPECT_EQ(ahead.Take({3}).ids, BatchRows{3});  // redone
+  EXPECT_EQ(ahead.Take({3}).ids, text::BatchRows{3});
+  EXPECT_EQ(ahead.Take({3}).ids, text::BatchRows{3});  // redone
   ahead.Start({4});
-  EXPECT_EQ(ahead.Take({5, 6}).ids, (BatchRows{5, 6}));  // another plan
-  EXPECT_EQ(ahead.Take({4}).ids, BatchRows{4});
+  EXPECT_EQ(ahead.Take({5, 6}).ids, (text::BatchRows{5, 6}));  // another plan
+  EXPECT_EQ(ahead.Take({4}).ids, text::BatchRows{4});
   ahead.Start({7});
   ahead.Start({8});
-  EXPECT_EQ(ahead.Take({7}).ids, BatchRows{7});
-  EXPECT_EQ(ahead.Take({8}).ids, BatchRows{8});
+  EXPECT_EQ(ahead.Take({7}).ids, text::BatchRows{7});
+  EXPECT_EQ(ahead.Take({8}).ids, text::BatchRows{8});
 }
 
 TEST(BatchAhead, IsPutTogetherByAnotherThreadMeanwhile) {
@@ -39,14 +39,14 @@ TEST(BatchAhead, IsPutTogetherByAnotherThreadMeanwhile) {
   absl::Notification begun;
   std::atomic<int> calls = 0;
   std::thread::id by;
-  BatchAhead ahead([&](const BatchRows& rows) {
+  BatchAhead ahead([&](const text::BatchRows& rows) {
     by = std::this_thread::get_id();
     if (++calls == 1) begun.Notify();
     return BatchOf(rows);
   });
   ahead.Start({1});
   begun.WaitForNotification();  // nobody has asked for it yet
-  EXPECT_EQ(ahead.Take({1}).ids, BatchRows{1});
+  EXPECT_EQ(ahead.Take({1}).ids, text::BatchRows{1});
   EXPECT_EQ(calls, 1);
   EXPECT_NE(by, here);
 }
@@ -54,7 +54,7 @@ TEST(BatchAhead, IsPutTogetherByAnotherThreadMeanwhile) {
 TEST(BatchAhead, WhatIsBeingMadeIsWaitedForAndOthersAreNot) {
   absl::Notification begun;
   absl::Notification go_on;
-  BatchAhead ahead([&](const BatchRows& rows) {
+  BatchAhead ahead([&](const text::BatchRows& rows) {
     if (rows.front() == 1) {
       begun.Notify();
       go_on.WaitForNotification();
@@ -63,24 +63,24 @@ TEST(BatchAhead, WhatIsBeingMadeIsWaitedForAndOthersAreNot) {
   });
   ahead.Start({1});
   begun.WaitForNotification();
-  EXPECT_EQ(ahead.Take({2}).ids, BatchRows{2});
+  EXPECT_EQ(ahead.Take({2}).ids, text::BatchRows{2});
   ahead.Start({3});  // lies there untouched, as the thread is busy
-  EXPECT_EQ(ahead.Take({3}).ids, BatchRows{3});
+  EXPECT_EQ(ahead.Take({3}).ids, text::BatchRows{3});
   go_on.Notify();
 }
 
 TEST(BatchAhead, AnErrorComesWithTheRowsThatHaveIt) {
-  BatchAhead ahead([](const BatchRows& rows) {
+  BatchAhead ahead([](const text::BatchRows& rows) {
     if (rows.front() < 0) throw std::runtime_error(absl::StrCat("row ", rows.front()));
     return BatchOf(rows);
   });
   ahead.Start({-1});
-  EXPECT_EQ(ahead.Take({1}).ids, BatchRows{1});
+  EXPECT_EQ(ahead.Take({1}).ids, text::BatchRows{1});
   EXPECT_THROW(ahead.Take({-1}), std::runtime_error);
   EXPECT_THROW(ahead.Take({-2}), std::runtime_error);
   ahead.Start({-3});
   ahead.Start({2});
-  EXPECT_EQ(ahead.Take({2}).ids, BatchRows{2});
+  EXPECT_EQ(ahead.Take({2}).ids, text::BatchRows{2});
 }
 
 TEST(BatchAhead, EndsWithWorkLeft) {
@@ -93,10 +93,10 @@ TEST(BatchAhead, EndsWithWorkLeft) {
 TEST(BatchAhead, ManyInARow) {
   BatchAhead ahead(BatchOf);
   for (int64_t row = 0; row < 2000; ++row) {
-    EXPECT_EQ(ahead.Take({row}).ids, BatchRows{row});
+    EXPECT_EQ(ahead.Take({row}).ids, text::BatchRows{row});
     ahead.Start({row + 1});
   }
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

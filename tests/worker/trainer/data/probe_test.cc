@@ -5,13 +5,13 @@
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/base/random_state.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::ElementsAre;
 
-EncodedDataset RowsOfLengths(const std::vector<int64_t>& lengths) {
-  EncodedDataset data;
+text::EncodedDataset RowsOfLengths(const std::vector<int64_t>& lengths) {
+  text::EncodedDataset data;
   data.token_offsets.push_back(0);
   for (const int64_t length : lengths) {
     data.ids.insert(data.ids.end(), static_cast<size_t>(length), 1);
@@ -21,7 +21,7 @@ EncodedDataset RowsOfLengths(const std::vector<int64_t>& lengths) {
 }
 
 TEST(HeaviestBatch, IsTheLongestRowsOfTwoParts) {
-  const EncodedDataset data = RowsOfLengths({3, 9, 4, 7, 9, 1});
+  const text::EncodedDataset data = RowsOfLengths({3, 9, 4, 7, 9, 1});
   const auto rows = [&](int64_t effective_batch, int64_t micro_batch) {
     return HeaviestBatch(data, {.effective_batch = effective_batch, .micro_batch = micro_batch});
   };
@@ -54,4 +54,4 @@ TEST(RandomStateKeeper, PutsTheStateBack) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::HasSubstr;
@@ -75,7 +75,7 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
   EXPECT_EQ(options->learning_rate, 1.0);
   EXPECT_EQ(options->max_grad_norm, 0.5);
   EXPECT_EQ(options->config.momentum, 0.0);
-  EXPECT_EQ(options->config.optimizer, OptimizerKind::kAdafactor);
+  EXPECT_EQ(options->config.optimizer, memory::OptimizerKind::kAdafactor);
   EXPECT_EQ(options->warmup_ratio, 0.0);
   EXPECT_EQ(options->weight_decay, 0.2);
 }
@@ -127,4 +127,4 @@ TEST(DescribeParameters, ListsEveryNameThatIsRead) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

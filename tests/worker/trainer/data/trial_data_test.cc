@@ -8,10 +8,10 @@
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
-void ExpectEqual(const EncodedDataset& a, const EncodedDataset& b) {
+void ExpectEqual(const text::EncodedDataset& a, const text::EncodedDataset& b) {
   EXPECT_EQ(a.ids, b.ids);
   EXPECT_EQ(a.type_ids, b.type_ids);
   EXPECT_EQ(a.token_offsets, b.token_offsets);
@@ -22,7 +22,7 @@ void ExpectEqual(const EncodedDataset& a, const EncodedDataset& b) {
 
 class CachedTrialDataTest : public testing::Test {
  protected:
-  absl::StatusOr<TextData> Load(const TrainerJob& job, const TokenCache& cache) {
+  absl::StatusOr<TextData> Load(const TrainerJob& job, const text::TokenCache& cache) {
     const auto options = ReadTrainingOptions(job.params, job.seed);
     EXPECT_TRUE(options.ok()) << options.status();
     const auto folder = OpenModelFolder(job, *options);
@@ -31,7 +31,7 @@ class CachedTrialDataTest : public testing::Test {
   }
 
   void ExpectSameWithCache(const TrainerJob& job) {
-    const auto plain = Load(job, TokenCache());
+    const auto plain = Load(job, text::TokenCache());
     const auto first = Load(job, cache_);
     const auto second = Load(job, cache_);
     ASSERT_TRUE(plain.ok() && first.ok() && second.ok());
@@ -49,7 +49,7 @@ class CachedTrialDataTest : public testing::Test {
 
   const TinyTrial trial_;
   const std::string folder_ = trial_.Path("tokens");
-  const TokenCache cache_{folder_, MiB(1)};
+  const text::TokenCache cache_{folder_, MiB(1)};
 };
 
 TEST(OpenModelFolder, WhatCannotBeReadIsNamedWithTheReason) {
@@ -127,4 +127,4 @@ TEST_F(CachedTrialDataTest, ABadRowIsNamedWhateverIsCached) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 TrainerJob Job(const std::string& device) {
@@ -48,4 +48,4 @@ TEST(OutcomeWithoutDevice, ALostCardIsTriedAgainAndAMissingOneIsNot) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

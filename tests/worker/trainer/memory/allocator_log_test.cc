@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::ElementsAre;
@@ -43,4 +43,4 @@ TEST(AllocatorTrace, HasAnEventALine) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::HasSubstr;
@@ -157,4 +157,4 @@ TEST_F(CountingAllocatorTest, CountsExactlyAcrossThreads) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

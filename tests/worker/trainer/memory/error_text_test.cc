@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 const c10::SourceLocation kThere{"function", "file.cc", 1};
@@ -39,4 +39,4 @@ TEST(DescribeError, IsOneLine) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 TEST(GrowthWatch, NamesTheStageInWhichLiveBytesGrow) {
@@ -46,4 +46,4 @@ TEST(GrowthWatch, ACacheThatIsEmptiedIsNoGrowth) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

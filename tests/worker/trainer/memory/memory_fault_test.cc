@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 const c10::SourceLocation kHere{"f", "file.cc", 1};
@@ -148,4 +148,4 @@ TEST(KindOfOom, TellsTheFiveKindsApart) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

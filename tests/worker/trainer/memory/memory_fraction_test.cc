@@ -5,7 +5,7 @@
 #include "common/base/random.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // As torch computes it from the share.
@@ -42,4 +42,4 @@ TEST(MemoryFraction, IsOneWithoutALimitOrAboveTheCard) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

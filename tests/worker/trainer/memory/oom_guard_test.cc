@@ -8,7 +8,7 @@
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 class OomGuardTest : public testing::Test {
@@ -123,4 +123,4 @@ TEST_F(OomGuardTest, AnOldRefusalIsNotTakenForThisBatchs) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

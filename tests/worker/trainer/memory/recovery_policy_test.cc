@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "worker/trainer/memory/thrash_guard.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using enum OomKind;
@@ -89,4 +89,4 @@ TEST(ThrashGuard, WhatARecoveryTookDoesNotCount) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -11,7 +11,7 @@
 #include "tests/worker/trainer/tiny_trial.h"
 #include "tests/worker/trainer/trace_recorder.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 std::vector<int64_t> AllocatedBytes(const std::vector<AllocatorEvent>& events) {
@@ -22,7 +22,7 @@ std::vector<int64_t> AllocatedBytes(const std::vector<AllocatorEvent>& events) {
   return bytes;
 }
 
-void ExpectScratchOf(const Reduction& reduction, torch::ScalarType type) {
+void ExpectScratchOf(const memory::Reduction& reduction, torch::ScalarType type) {
   SCOPED_TRACE(absl::StrCat(reduction.rows, " x ", reduction.columns, ", over ",
                             reduction.over_rows ? "rows" : "columns", ", ", reduction.element_size,
                             " bytes"));
@@ -32,7 +32,8 @@ void ExpectScratchOf(const Reduction& reduction, torch::ScalarType type) {
   at::sum(matrix, reduction.over_rows ? 0 : 1);
   const std::vector<int64_t> taken = AllocatedBytes(recorder.Take());
 
-  const ReductionScratch scratch = ReductionScratchOf(reduction, TraitsOf(TestDevice().profile));
+  const memory::ReductionScratch scratch =
+      memory::ReductionScratchOf(reduction, memory::TraitsOf(TestDevice().profile));
   const int64_t results = reduction.over_rows ? reduction.columns : reduction.rows;
   std::vector<int64_t> expected = {results * reduction.element_size};
   if (scratch.output_sums > 0) expected.push_back(scratch.output_sums);
@@ -69,9 +70,10 @@ TEST(ReductionScratch, IsWhatTorchTakesForMatricesThatItCuts) {
 }
 
 TEST(ReductionScratch, IsNothingOnACpu) {
-  EXPECT_EQ(ReductionScratchOf({.rows = 100000, .columns = 768}, KernelTraits::Cpu()),
-            ReductionScratch());
+  EXPECT_EQ(
+      memory::ReductionScratchOf({.rows = 100000, .columns = 768}, memory::KernelTraits::Cpu()),
+      memory::ReductionScratch());
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

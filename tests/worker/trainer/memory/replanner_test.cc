@@ -4,11 +4,11 @@
 #include "memory/need/memory_replay.h"
 #include "memory/need/ordered_replay.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
-EstimateInput Input() {
-  EstimateInput input;
+memory::EstimateInput Input() {
+  memory::EstimateInput input;
   input.model = {.family = "bert",
                  .vocab_size = 1000,
                  .hidden_size = 64,
@@ -30,7 +30,7 @@ MemoryPlan Plan(int64_t micro_batch) { return {.effective_batch = 64, .micro_bat
 
 // What a plan needs.
 Bytes Need(int64_t micro_batch) {
-  const auto estimate = ReplayMemory(Input(), Plan(micro_batch));
+  const auto estimate = memory::ReplayMemory(Input(), Plan(micro_batch));
   EXPECT_TRUE(estimate.ok()) << estimate.status();
   return estimate->needed_limit;
 }
@@ -54,19 +54,19 @@ TEST(Replanner, JumpsToTheLargestThatFits) {
 
 // As admission: whatever a formula says between the need and itself.
 TEST(Replanner, OnACardReplaysDecide) {
-  EstimateInput card = Input();
+  memory::EstimateInput card = Input();
   card.device.kind = "cuda";
   card.device.workspace = MiB(16);
   const auto replayed = [&card](int64_t micro_batch) {
-    return ReplayMemory(card, Plan(micro_batch)).value();
+    return memory::ReplayMemory(card, Plan(micro_batch)).value();
   };
   const Bytes limit = replayed(20).needed_limit;
-  ASSERT_GT(EstimateMemory(card, Plan(20))->needed_limit, limit);
+  ASSERT_GT(memory::EstimateMemory(card, Plan(20))->needed_limit, limit);
   Replanner replanner(card, MiB(17), limit, /*may_checkpoint=*/false);
   EXPECT_EQ(replanner.PredictedPeak(Plan(20)), replayed(20).expected_live_peak + MiB(17));
-  const TrialPasses passes = LargestPasses(card, Plan(20));
+  const memory::TrialPasses passes = memory::LargestPasses(card, Plan(20));
   EXPECT_EQ(replanner.PredictedReservedPeak(Plan(20), passes),
-            *ReplayReservedPeak(card, Plan(20), passes));
+            *memory::ReplayReservedPeak(card, Plan(20), passes));
   EXPECT_TRUE(replanner.Fits(Plan(20)));
   const auto chosen = replanner.Smaller(Plan(64));
   ASSERT_TRUE(chosen.has_value());
@@ -141,10 +141,10 @@ TEST(Replanner, AtOneRowLayersAreComputedAgainWhereTheyMayBe) {
 
 // With enough layers, all of one batch computed again needs less than one row of it kept.
 TEST(Replanner, WhereNoMicroBatchFitsTheLargestThatFitsComputedAgainIsTaken) {
-  EstimateInput deep = Input();
+  memory::EstimateInput deep = Input();
   deep.model.num_layers = 24;
   const auto need = [&](const MemoryPlan& plan) {
-    return ReplayMemory(deep, plan).value().needed_limit;
+    return memory::ReplayMemory(deep, plan).value().needed_limit;
   };
   ASSERT_LT(need(Recomputing(3)), need(Plan(1)));
   ASSERT_GT(need(Recomputing(4)), need(Recomputing(3)));
@@ -158,4 +158,4 @@ TEST(Replanner, WhereNoMicroBatchFitsTheLargestThatFitsComputedAgainIsTaken) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

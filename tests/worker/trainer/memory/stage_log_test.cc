@@ -4,7 +4,7 @@
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 Bytes Gigabytes(double value) { return Bytes{static_cast<int64_t>(value * (1 << 30))}; }
@@ -123,4 +123,4 @@ TEST(StageLog, CountsAndTellsWhatHappened) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

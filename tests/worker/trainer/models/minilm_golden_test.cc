@@ -14,7 +14,7 @@
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/optimizers/adamw.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 std::string MiniLmFolder() {
@@ -56,7 +56,7 @@ std::shared_ptr<TextClassifier> LoadModel(const std::string& folder, int64_t num
 }
 
 DeviceBatch BatchOf(const nlohmann::json& json) {
-  TokenBatch batch;
+  text::TokenBatch batch;
   const auto flatten = [&](const char* name) {
     std::vector<int64_t> values;
     for (const auto& row : json.at(name)) {
@@ -100,4 +100,4 @@ TEST(MiniLmGolden, TwentyStepsHaveTheReferencesLosses) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

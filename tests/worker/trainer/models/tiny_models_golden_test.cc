@@ -25,7 +25,7 @@
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/optimizers/adamw.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // A folder's model, its weights loaded, and what is expected of it.
@@ -340,4 +340,4 @@ INSTANTIATE_TEST_SUITE_P(Models, LanguageModelsGolden,
                          testing::Values("gpt2-lm", "llama-3", "qwen2-lm"), ModelTestName);
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "worker/trainer/memory/counting_allocator.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // A parameter of ones with a gradient of `gradient`.
@@ -74,4 +74,4 @@ TEST(AdamW, ContinuesFromItsState) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 TEST(LossScale, HalvesWhereGradientsAreNotFinite) {
@@ -29,4 +29,4 @@ TEST(LossScale, DoublesAfterManyGoodStepsInARow) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

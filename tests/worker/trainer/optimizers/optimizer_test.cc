@@ -13,7 +13,7 @@
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/optimizers/dynamic_quantization.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 const nlohmann::json& Golden() {
@@ -45,7 +45,7 @@ torch::Tensor GradientOf(const std::vector<int64_t>& shape, int64_t step) {
 
 class TrainedModel {
  public:
-  TrainedModel(OptimizerKind kind,
+  TrainedModel(memory::OptimizerKind kind,
                const std::vector<std::pair<std::string, std::vector<int64_t>>>& shapes)
       : shapes_(shapes) {
     const nlohmann::json& golden = Golden();
@@ -88,7 +88,7 @@ class TrainedModel {
 const std::vector<std::pair<std::string, std::vector<int64_t>>> kGoldenShapes = {
     {"matrix", {70, 61}}, {"small", {3, 5}}, {"vector", {9}}};
 
-class EveryOptimizer : public testing::TestWithParam<OptimizerKind> {};
+class EveryOptimizer : public testing::TestWithParam<memory::OptimizerKind> {};
 
 TEST_P(EveryOptimizer, HasTheReferencesValues) {
   const nlohmann::json& golden = Golden();
@@ -131,14 +131,14 @@ TEST_P(EveryOptimizer, StepAllocatesNothing) {
 TEST_P(EveryOptimizer, AllocatesWhatMemorysModelSays) {
   for (const auto& shapes : {kGoldenShapes, kLargeShapes}) {
     const TrainedModel trained(GetParam(), shapes);
-    std::vector<ParameterExtent> extents;
+    std::vector<memory::ParameterExtent> extents;
     for (const auto& [name, shape] : shapes) {
       int64_t elements = 1;
       for (const int64_t size : shape) elements *= size;
       extents.push_back({.rows = shape[0], .columns = elements / shape[0]});
     }
     Bytes expected;
-    for (const int64_t bytes : OptimizerBytes({.kind = GetParam()}, extents)) {
+    for (const int64_t bytes : memory::OptimizerBytes({.kind = GetParam()}, extents)) {
       expected += RoundUp(Bytes{bytes}, CountingAllocator::kGranularity);
     }
     EXPECT_EQ(trained.state_bytes(), expected);
@@ -179,18 +179,23 @@ TEST_P(EveryOptimizer, NamesEachStateOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryOptimizer,
-                         testing::Values(OptimizerKind::kAdamW, OptimizerKind::kAdamW8bit,
-                                         OptimizerKind::kAdafactor, OptimizerKind::kSgd),
+                         testing::Values(memory::OptimizerKind::kAdamW,
+                                         memory::OptimizerKind::kAdamW8bit,
+                                         memory::OptimizerKind::kAdafactor,
+                                         memory::OptimizerKind::kSgd),
                          [](const auto& kind) { return std::string(Name(kind.param)); });
 
 TEST(Sgd, WithoutMomentumKeepsNothing) {
   ParameterGroup group{.names = {"p"}, .parameters = {StartOf({5})}, .weight_decay = 0.0};
   group.parameters[0].mutable_grad() = at::ones({5});
-  const auto optimizer = MakeOptimizer({group}, {.kind = OptimizerKind::kSgd, .momentum = 0.0});
+  const auto optimizer =
+      MakeOptimizer({group}, {.kind = memory::OptimizerKind::kSgd, .momentum = 0.0});
   EXPECT_TRUE(optimizer->State().empty());
   optimizer->Step(0.25);
   EXPECT_NEAR(group.parameters[0][0].item<double>(), 0.75, 1e-7);
-  EXPECT_TRUE(OptimizerBytes({.kind = OptimizerKind::kSgd, .has_momentum = false}, {}).empty());
+  EXPECT_TRUE(
+      memory::OptimizerBytes({.kind = memory::OptimizerKind::kSgd, .has_momentum = false}, {})
+          .empty());
 }
 
 TEST(DynamicQuantization, TheMapsAreTheReferences) {
@@ -205,9 +210,9 @@ TEST(DynamicQuantization, TheMapsAreTheReferences) {
 
 // What is decoded is the nearest number of the map, times the block's largest magnitude.
 TEST(DynamicQuantization, GoesThereAndBackToTheNearestNumber) {
-  constexpr int64_t kValues = 2 * kQuantizationBlock;
+  constexpr int64_t kValues = 2 * memory::kQuantizationBlock;
   const auto float32 = torch::TensorOptions(torch::kFloat32);
-  const DynamicCode code = MakeDynamicCode(true, at::empty({kDynamicCodeFloats}, float32));
+  const DynamicCode code = MakeDynamicCode(true, at::empty({memory::kDynamicCodeFloats}, float32));
   const QuantizedTensor quantized = QuantizedZeros(kValues, code);
   const torch::Tensor indices = at::empty({kValues}, float32.dtype(torch::kInt32));
   const torch::Tensor scratch = at::empty({kValues}, float32);
@@ -215,15 +220,15 @@ TEST(DynamicQuantization, GoesThereAndBackToTheNearestNumber) {
   Decode(quantized, 0, code, indices, scratch);
   EXPECT_TRUE(at::equal(scratch, values));
   // One block of small numbers with one outlier, one of zeros.
-  for (int64_t i = 0; i < kQuantizationBlock; ++i) values[i] = std::sin(0.1 * i) * 1e-3;
+  for (int64_t i = 0; i < memory::kQuantizationBlock; ++i) values[i] = std::sin(0.1 * i) * 1e-3;
   values[7] = -5.0;
   Encode(values, code, indices, scratch, quantized, 0);
   const torch::Tensor decoded = at::empty({kValues}, float32);
   Decode(quantized, 0, code, indices, decoded);
-  EXPECT_TRUE(at::equal(decoded.narrow(0, kQuantizationBlock, kQuantizationBlock),
-                        at::zeros({kQuantizationBlock})));
+  EXPECT_TRUE(at::equal(decoded.narrow(0, memory::kQuantizationBlock, memory::kQuantizationBlock),
+                        at::zeros({memory::kQuantizationBlock})));
   const auto map = DynamicMap(true);
-  for (int64_t i = 0; i < kQuantizationBlock; ++i) {
+  for (int64_t i = 0; i < memory::kQuantizationBlock; ++i) {
     const double value = values[i].item<double>();
     double nearest = 1e9;
     for (const float number : map) {
@@ -235,4 +240,4 @@ TEST(DynamicQuantization, GoesThereAndBackToTheNearestNumber) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

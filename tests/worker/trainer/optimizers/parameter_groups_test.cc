@@ -7,7 +7,7 @@
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/models/text_classifier.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Parameters of ones, each in a group of its own, with gradients of `gradient`.
@@ -125,4 +125,4 @@ TEST(DecayGroups, NamesEachParameterAndLeavesFrozenOnesOut) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

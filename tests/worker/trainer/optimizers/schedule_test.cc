@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 TEST(LinearSchedule, RisesThenFalls) {
@@ -32,4 +32,4 @@ TEST(LinearSchedule, APartOfAStepOfWarmupIsAWholeOne) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -12,7 +12,7 @@
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/files/safetensors.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::Contains;
@@ -533,4 +533,4 @@ TEST_F(RunTrialTest, BadInputIsOneClearLineAndItsClass) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::ElementsAre;
@@ -15,8 +15,9 @@ using testing::Pair;
 const std::vector<std::string> kLabels = {"a", "b", "c"};
 
 // Rows of one label each, or of several.
-EncodedDataset Rows(const std::vector<std::vector<int32_t>>& labels, bool multi_label = false) {
-  EncodedDataset data;
+text::EncodedDataset Rows(const std::vector<std::vector<int32_t>>& labels,
+                          bool multi_label = false) {
+  text::EncodedDataset data;
   data.num_labels = 3;
   data.multi_label = multi_label;
   data.token_offsets = {0};
@@ -86,4 +87,4 @@ TEST(ClassWeightsTest, NamedLabelsWeighWhatIsSaidOthersOne) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 TEST(ClassificationCounts, SingleLabelMatchesHandComputedValues) {
@@ -66,4 +66,4 @@ TEST(ClassificationCounts, NothingRightIsZeroNotNan) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

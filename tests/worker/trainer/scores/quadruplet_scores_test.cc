@@ -5,11 +5,11 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
-Aspect Quadruplet(const char* aspect, const char* category, const char* opinion,
-                  float valence = 5.0f, float arousal = 5.0f) {
+text::Aspect Quadruplet(const char* aspect, const char* category, const char* opinion,
+                        float valence = 5.0f, float arousal = 5.0f) {
   return {.name = aspect,
           .opinion = opinion,
           .question = {},
@@ -18,7 +18,7 @@ Aspect Quadruplet(const char* aspect, const char* category, const char* opinion,
           .arousal = arousal};
 }
 
-Metrics Score(const std::vector<Aspect>& actual, const std::vector<Aspect>& said) {
+Metrics Score(const std::vector<text::Aspect>& actual, const std::vector<text::Aspect>& said) {
   QuadrupletScores scores;
   scores.AddText(actual, said);
   Metrics metrics;
@@ -27,10 +27,10 @@ Metrics Score(const std::vector<Aspect>& actual, const std::vector<Aspect>& said
 }
 
 TEST(QuadrupletScores, AllThreePartsHaveToMatch) {
-  const std::vector<Aspect> actual = {Quadruplet("wine", "DRINKS", "good")};
+  const std::vector<text::Aspect> actual = {Quadruplet("wine", "DRINKS", "good")};
   EXPECT_DOUBLE_EQ(Score(actual, actual).at("quadruplet_f1"), 1.0);
   EXPECT_DOUBLE_EQ(Score(actual, actual).at("quadruplet_cf1"), 1.0);
-  for (const Aspect& other :
+  for (const text::Aspect& other :
        {Quadruplet("the wine", "DRINKS", "good"), Quadruplet("wine", "FOOD", "good"),
         Quadruplet("wine", "DRINKS", "not good"), Quadruplet("wine", "DRINKS", ""),
         Quadruplet("", "DRINKS", "good")}) {
@@ -64,9 +64,10 @@ TEST(QuadrupletScores, NothingIsFartherThanTheGreatestDistance) {
 }
 
 TEST(QuadrupletScores, WhatTheTextDoesNotSayIsAnAnswerToo) {
-  const std::vector<Aspect> actual = {Quadruplet("", "PLACE", "awful"),
-                                      Quadruplet("menu", "FOOD", ""), Quadruplet("", "PLACE", "")};
-  const std::vector<Aspect> said = {actual[0], actual[1]};
+  const std::vector<text::Aspect> actual = {Quadruplet("", "PLACE", "awful"),
+                                            Quadruplet("menu", "FOOD", ""),
+                                            Quadruplet("", "PLACE", "")};
+  const std::vector<text::Aspect> said = {actual[0], actual[1]};
   EXPECT_DOUBLE_EQ(Score(actual, said).at("quadruplet_f1"), 2.0 * 2 / (3 + 2));
 }
 
@@ -95,4 +96,4 @@ TEST(QuadrupletScores, NothingSaidIsZero) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

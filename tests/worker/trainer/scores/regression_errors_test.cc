@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 void Add(RegressionErrors& errors, std::vector<float> predicted, std::vector<float> actual) {
@@ -61,4 +61,4 @@ TEST(RegressionErrorsTest, LargeNumbersKeepTheirDigits) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

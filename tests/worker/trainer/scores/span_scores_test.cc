@@ -5,12 +5,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using Asks = TextQuestion::Asks;
+using Asks = text::TextQuestion::Asks;
 
 // For each token whether a span begins there, ends there, both (x) or neither.
 std::vector<float> Logits(const std::string& marks) {
@@ -22,24 +22,24 @@ std::vector<float> Logits(const std::string& marks) {
   return logits;
 }
 
-std::vector<TokenRange> Spans(const std::string& marks, const TokenRange& text) {
+std::vector<text::TokenRange> Spans(const std::string& marks, const text::TokenRange& text) {
   return SpansIn(Logits(marks), text);
 }
 
 TEST(SpansIn, GoFromABeginningToTheNextEnd) {
   EXPECT_THAT(Spans("..be.x.b..e.", {0, 12}),
-              ElementsAre(TokenRange{2, 4}, TokenRange{5, 6}, TokenRange{7, 11}));
+              ElementsAre(text::TokenRange{2, 4}, text::TokenRange{5, 6}, text::TokenRange{7, 11}));
 }
 
 TEST(SpansIn, WhatDoesNotEndOrDoesNotBeginIsNone) {
   EXPECT_THAT(Spans("e.b", {0, 3}), IsEmpty());
   // The later beginning is nearer to the end; the second end has no beginning.
-  EXPECT_THAT(Spans("b.b.e.e", {0, 7}), ElementsAre(TokenRange{2, 5}));
+  EXPECT_THAT(Spans("b.b.e.e", {0, 7}), ElementsAre(text::TokenRange{2, 5}));
   EXPECT_THAT(Spans("be", {0, 0}), IsEmpty());
 }
 
 TEST(SpansIn, LieInTheText) {
-  EXPECT_THAT(Spans("xxbex", {1, 4}), ElementsAre(TokenRange{1, 2}, TokenRange{2, 4}));
+  EXPECT_THAT(Spans("xxbex", {1, 4}), ElementsAre(text::TokenRange{1, 2}, text::TokenRange{2, 4}));
   EXPECT_THAT(Spans("b.e", {1, 3}), IsEmpty());
 }
 
@@ -56,12 +56,12 @@ Metrics Score(const SpanScores& scores) {
   return metrics;
 }
 
-SpanQuery Query(Asks asks, std::vector<AnswerSpan> answers) {
+text::SpanQuery Query(Asks asks, std::vector<text::AnswerSpan> answers) {
   return {.asks = asks, .text = {0, 8}, .answers = std::move(answers)};
 }
 
 TEST(SpanScores, CountsExactMatches) {
-  const SpanQuery query =
+  const text::SpanQuery query =
       Query(Asks::kAspects, {{.tokens = {0, 1}, .phrase = 0}, {.tokens = {3, 5}, .phrase = 1}});
   SpanScores scores;
   scores.AddRow(query, Logits("x..be..."));
@@ -73,7 +73,7 @@ TEST(SpanScores, CountsExactMatches) {
 }
 
 TEST(SpanScores, AspectsAndOpinionsCountApart) {
-  const std::vector<AnswerSpan> first = {{.tokens = {0, 1}, .phrase = 0}};
+  const std::vector<text::AnswerSpan> first = {{.tokens = {0, 1}, .phrase = 0}};
   SpanScores scores;
   scores.AddRow(Query(Asks::kAspects, first), Logits("x......."));
   scores.AddRow(Query(Asks::kOpinions, first), Logits("xx......"));
@@ -85,7 +85,7 @@ TEST(SpanScores, AspectsAndOpinionsCountApart) {
 
 // Where a phrase occurs twice, the data do not say which is meant.
 TEST(SpanScores, APhraseIsFoundOnceWhereverItIs) {
-  const SpanQuery twice =
+  const text::SpanQuery twice =
       Query(Asks::kOpinions, {{.tokens = {0, 1}, .phrase = 0}, {.tokens = {4, 5}, .phrase = 0}});
   for (const char* marks : {"x.......", "....x...", "x...x..."}) {
     SpanScores scores;
@@ -111,4 +111,4 @@ TEST(SpanScores, NothingToFindAndNothingSaidIsZero) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 GpuState Card(Bytes used, std::vector<GpuProcess> processes = {}) {
@@ -55,4 +55,4 @@ TEST(ProfileDevice, NamesADeviceThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -14,7 +14,7 @@
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/suite/suite_plan.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 TEST(SuitePoints, CoverTheSizesThatMemoryDependsOn) {
@@ -29,7 +29,8 @@ TEST(SuitePoints, CoverTheSizesThatMemoryDependsOn) {
       names.insert(point.name);
       ++several_parts[point.plan.NumParts() > 1];
       ++dropout[point.model.hidden_dropout > 0.0];
-      const auto estimate = EstimateMemory(SuiteInput(point, 2, {.kind = device}), point.plan);
+      const auto estimate =
+          memory::EstimateMemory(SuiteInput(point, 2, {.kind = device}), point.plan);
       EXPECT_TRUE(estimate.ok()) << estimate.status();
     }
     EXPECT_EQ(names.size(), points.size());
@@ -134,4 +135,4 @@ TEST_F(MemorySuiteTest, SaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

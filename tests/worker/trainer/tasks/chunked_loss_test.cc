@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr int64_t kRows = 50;
@@ -74,4 +74,4 @@ TEST_F(ChunkedLossTest, WithoutGradientsItIsOnlyASum) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -5,7 +5,7 @@
 #include "tests/worker/trainer/tiny_model.h"
 #include "worker/trainer/tasks/text_classification.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 class ClassLossTest : public TinyModelTest {
@@ -31,7 +31,7 @@ class ClassLossTest : public TinyModelTest {
   }
 
   DeviceBatch WholeBatch() const {
-    return ToDevice(PadBatch(data_.train, rows_, 64), data_.train.num_labels, torch::kCPU);
+    return ToDevice(text::PadBatch(data_.train, rows_, 64), data_.train.num_labels, torch::kCPU);
   }
 
   // In parts of every size the loss and gradients of `whole`, a mean.
@@ -80,11 +80,11 @@ TEST_F(ClassLossTest, SeveralLabelsARowHaveTorchsPositiveWeights) {
 // So that trials with other weights compare.
 TEST_F(ClassLossTest, TheValidationLossIsPlain) {
   UseLoss({});
-  const auto batches = EvaluationBatches(data_.validation, 7);
+  const auto batches = text::EvaluationBatches(data_.validation, 7);
   const Metrics plain = task_->Evaluate(batches);
   UseLoss({.weights = weights_, .smoothing = 0.2});
   EXPECT_EQ(task_->Evaluate(batches), plain);
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -17,7 +17,7 @@
 #include "worker/trainer/program/run_trial.h"
 #include "worker/trainer/training/effective_batch.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::HasSubstr;
@@ -44,10 +44,10 @@ class LanguageModelingGolden : public testing::TestWithParam<const char*> {
   }
 
   // Its rows without their padding.
-  EncodedDataset RowsOfTheBatch() const {
+  text::EncodedDataset RowsOfTheBatch() const {
     const torch::Tensor ids = GoldenTensor(*expected_, "input_ids");
     const torch::Tensor lengths = GoldenTensor(*expected_, "attention_mask").sum(1);
-    EncodedDataset data;
+    text::EncodedDataset data;
     data.token_offsets = {0};
     for (int64_t row = 0; row < ids.size(0); ++row) {
       for (int64_t i = 0; i < lengths[row].item<int64_t>(); ++i) {
@@ -71,7 +71,7 @@ class LanguageModelingGolden : public testing::TestWithParam<const char*> {
 // Rows of 16, 9 and 13 tokens: a mean over parts of means would be another number.
 TEST_P(LanguageModelingGolden, GradientsAgreeHoweverTheBatchAndTheLossAreCut) {
   const double loss = GoldenTensor(*expected_, "loss").item<double>();
-  const BatchRows rows = {0, 1, 2};
+  const text::BatchRows rows = {0, 1, 2};
   for (const int64_t loss_rows : {1000, 7, 1}) {
     for (const int64_t micro_batch : {3, 2, 1}) {
       SCOPED_TRACE(testing::Message() << loss_rows << " tokens, " << micro_batch << " rows");
@@ -94,7 +94,7 @@ TEST_P(LanguageModelingGolden, PerplexityIsThatOfTheReferencesLoss) {
   const double loss = GoldenTensor(*expected_, "loss").item<double>();
   LanguageModeling task(model_, parts_, /*loss_rows=*/5);
   for (const int64_t rows : {1, 2, 3}) {
-    const Metrics metrics = task.Evaluate(EvaluationBatches(data_.validation, rows));
+    const Metrics metrics = task.Evaluate(text::EvaluationBatches(data_.validation, rows));
     EXPECT_NEAR(metrics.at("loss"), loss, 1e-5);
     EXPECT_NEAR(metrics.at("perplexity"), std::exp(loss), 1e-3);
     EXPECT_EQ(metrics.size(), MetricsOf(TaskKind::kLanguageModeling).size());
@@ -105,7 +105,7 @@ TEST_P(LanguageModelingGolden, PerplexityIsThatOfTheReferencesLoss) {
 TEST_P(LanguageModelingGolden, RunsInBfloat16) {
   LanguageModeling task(model_, parts_, /*loss_rows=*/5);
   task.SetExecution({.checkpoint_every = 1, .precision = Precision::kBfloat16});
-  const BatchRows rows = {0, 1, 2};
+  const text::BatchRows rows = {0, 1, 2};
   const EffectiveBatch batch{.rows = rows, .plan = {.effective_batch = 3, .micro_batch = 2}};
   const double loss = GoldenTensor(*expected_, "loss").item<double>();
   const double in_16_bits = ComputeGradients(task, batch, torch::kCPU, log_);
@@ -224,4 +224,4 @@ TEST(LanguageModelingTrial, ATextOfOneTokenIsNamedWithItsLine) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

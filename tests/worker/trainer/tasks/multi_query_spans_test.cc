@@ -19,11 +19,11 @@
 #include "worker/trainer/tasks/make_task.h"
 #include "worker/trainer/training/effective_batch.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::HasSubstr;
-using Asks = TextQuestion::Asks;
+using Asks = text::TextQuestion::Asks;
 
 TrainerJob SpanJob(TrainerJob job) {
   job.task = "multi-query-spans";
@@ -75,18 +75,18 @@ class SpanGoldenTest : public testing::Test {
   ModelFolder folder_;
   TextData data_;
   std::unique_ptr<Task> task_;
-  BatchRows texts_;
+  text::BatchRows texts_;
 };
 
 TEST_F(SpanGoldenTest, SpansAreWhereHuggingFacesOffsetsHaveThem) {
   const SafetensorsFile expected = Expected();
-  const QuerySet& set = *data_.train_queries;
+  const text::QuerySet& set = *data_.train_queries;
   int64_t spans = 0;
   for (int64_t query = 0; query < set.queries.num_rows(); ++query) {
     if (set.spans.queries[static_cast<size_t>(query)].asks == Asks::kClass) continue;
     SCOPED_TRACE(query);
     const torch::Tensor targets = GoldenTensor(expected, absl::StrCat("spans.", query));
-    const TokenBatch batch = PadQueries(set, BatchRows{query}, 32);
+    const text::TokenBatch batch = text::PadQueries(set, text::BatchRows{query}, 32);
     const torch::Tensor ours =
         torch::tensor(batch.span_targets).view({batch.length, 2}).narrow(0, 0, targets.size(0));
     EXPECT_TRUE(torch::equal(ours, targets));
@@ -101,8 +101,8 @@ TEST_F(SpanGoldenTest, SpansAreWhereHuggingFacesOffsetsHaveThem) {
 TEST_F(SpanGoldenTest, LossAndGradientsArePyTorchs) {
   const SafetensorsFile expected = Expected();
   const double loss = GoldenTensor(expected, "loss").item<double>();
-  for (const QueryPadding padding :
-       {QueryPadding::kNone, QueryPadding::kBatch, QueryPadding::kCorpus}) {
+  for (const text::QueryPadding padding :
+       {text::QueryPadding::kNone, text::QueryPadding::kBatch, text::QueryPadding::kCorpus}) {
     for (const int64_t at_once : {0, 1, 5}) {
       SCOPED_TRACE(testing::Message() << static_cast<int>(padding) << " " << at_once);
       data_.query_layout = {.padding = padding, .at_once = at_once};
@@ -118,16 +118,17 @@ TEST_F(SpanGoldenTest, LossAndGradientsArePyTorchs) {
 }
 
 TEST_F(SpanGoldenTest, MetricsAreEqualWhateverTheLayout) {
-  const Metrics plain = task_->Evaluate(EvaluationBatches(data_.validation, 1));
+  const Metrics plain = task_->Evaluate(text::EvaluationBatches(data_.validation, 1));
   EXPECT_EQ(plain.size(), MetricsOf(TaskKind::kMultiQuerySpans).size());
   for (const absl::string_view metric : MetricsOf(TaskKind::kMultiQuerySpans)) {
     EXPECT_TRUE(plain.contains(std::string(metric))) << metric;
   }
   EXPECT_NEAR(plain.at("loss"), GoldenTensor(Expected(), "loss").item<double>(), 1e-5);
-  for (const QueryPadding padding : {QueryPadding::kBatch, QueryPadding::kCorpus}) {
+  for (const text::QueryPadding padding :
+       {text::QueryPadding::kBatch, text::QueryPadding::kCorpus}) {
     for (const int64_t at_once : {0, 3}) {
       data_.query_layout = {.padding = padding, .at_once = at_once};
-      const Metrics metrics = task_->Evaluate(EvaluationBatches(data_.validation, 4));
+      const Metrics metrics = task_->Evaluate(text::EvaluationBatches(data_.validation, 4));
       for (const auto& [name, value] : plain) EXPECT_NEAR(metrics.at(name), value, 1e-5) << name;
     }
   }
@@ -204,14 +205,14 @@ class SpanTrialTest : public testing::Test {
     EXPECT_DOUBLE_EQ(metrics.at("quadruplet_cf1"), best.at("quadruplet_cf1"));
   }
 
-  std::vector<AspectRow> ReadLines(const std::string& name) const {
-    std::vector<AspectRow> rows;
+  std::vector<text::AspectRow> ReadLines(const std::string& name) const {
+    std::vector<text::AspectRow> rows;
     std::ifstream file(trial_.Path(name));
     for (std::string line; std::getline(file, line);) {
-      const auto read = ParseAspectLines(line, name);
+      const auto read = text::ParseAspectLines(line, name);
       // A row without any is none to train on.
       rows.push_back(read.ok() ? read->rows[0]
-                               : AspectRow{.text = nlohmann::json::parse(line)["Text"]});
+                               : text::AspectRow{.text = nlohmann::json::parse(line)["Text"]});
     }
     return rows;
   }
@@ -345,4 +346,4 @@ TEST_F(SpanTrialTest, BadInputIsOneLine) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -16,7 +16,7 @@
 #include "worker/trainer/program/run_trial.h"
 #include "worker/trainer/training/effective_batch.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::HasSubstr;
@@ -62,17 +62,17 @@ class MultiQueryTest : public testing::Test {
   }
 
   // The mean over the aspects of these texts, query by query.
-  torch::Tensor PlainLoss(const BatchRows& texts, const LabelLoss& loss = {}) {
+  torch::Tensor PlainLoss(const text::BatchRows& texts, const LabelLoss& loss = {}) {
     const torch::Tensor weights =
         loss.weights.empty() ? torch::Tensor() : torch::tensor(loss.weights);
-    const QuerySet& set = *data_.train_queries;
+    const text::QuerySet& set = *data_.train_queries;
     torch::Tensor sum = torch::zeros({});
     double aspects = 0.0;
     for (const int64_t text : texts) {
       for (int64_t i = 0; i < set.NumQueries(text); ++i) {
-        const BatchRows one = {set.offsets[static_cast<size_t>(text)] + i};
-        const TokenBatch padded = PadQueries(set, one, 64);
-        TokenBatch tokens = padded;
+        const text::BatchRows one = {set.offsets[static_cast<size_t>(text)] + i};
+        const text::TokenBatch padded = text::PadQueries(set, one, 64);
+        text::TokenBatch tokens = padded;
         tokens.label_matrix.clear();
         const DeviceBatch batch = ToDevice(tokens, 0, torch::kCPU);
         const torch::Tensor outputs = model_->forward(batch.input);
@@ -97,14 +97,14 @@ class MultiQueryTest : public testing::Test {
 
   // Those of `loss`, a mean, in every layout and in parts of every size.
   void ExpectEqualGradients(const LabelLoss& loss) {
-    const BatchRows texts = {7, 3, 0, 11, 5};
+    const text::BatchRows texts = {7, 3, 0, 11, 5};
     task_ =
         std::make_unique<MultiQuery>(model_, TaskParts{.data = data_, .max_positions = 64}, loss);
     const torch::Tensor whole = PlainLoss(texts, loss);
     whole.backward();
     const auto expected = TakeGradients();
-    for (const QueryPadding padding :
-         {QueryPadding::kNone, QueryPadding::kBatch, QueryPadding::kCorpus}) {
+    for (const text::QueryPadding padding :
+         {text::QueryPadding::kNone, text::QueryPadding::kBatch, text::QueryPadding::kCorpus}) {
       for (const int64_t at_once : {0, 1, 4}) {
         for (const int64_t micro_batch : {5, 2}) {
           SCOPED_TRACE(testing::Message()
@@ -139,21 +139,22 @@ TEST_F(MultiQueryTest, ClassesAreWeighedAndSmoothedInTraining) {
 }
 
 TEST_F(MultiQueryTest, MetricsAreEqualWhateverTheLayout) {
-  const Metrics plain = task_->Evaluate(EvaluationBatches(data_.validation, 4));
+  const Metrics plain = task_->Evaluate(text::EvaluationBatches(data_.validation, 4));
   EXPECT_EQ(plain.size(), MetricsOf(TaskKind::kMultiQuery).size());
   EXPECT_NEAR(std::pow(plain.at("va_rmse"), 2),
               std::pow(plain.at("valence_rmse"), 2) + std::pow(plain.at("arousal_rmse"), 2), 1e-6);
-  BatchRows all(13);
+  text::BatchRows all(13);
   std::iota(all.begin(), all.end(), 0);
   EXPECT_NEAR(plain.at("loss"), PlainLoss(all).item<double>(), 1e-5);
   // So that trials with other weights compare.
   task_ = std::make_unique<MultiQuery>(model_, TaskParts{.data = data_, .max_positions = 64},
                                        LabelLoss{.weights = {0.3f, 4.0f}, .smoothing = 0.2});
-  EXPECT_EQ(task_->Evaluate(EvaluationBatches(data_.validation, 4)), plain);
-  for (const QueryPadding padding : {QueryPadding::kBatch, QueryPadding::kCorpus}) {
+  EXPECT_EQ(task_->Evaluate(text::EvaluationBatches(data_.validation, 4)), plain);
+  for (const text::QueryPadding padding :
+       {text::QueryPadding::kBatch, text::QueryPadding::kCorpus}) {
     for (const int64_t at_once : {0, 3}) {
       data_.query_layout = {.padding = padding, .at_once = at_once};
-      const Metrics metrics = task_->Evaluate(EvaluationBatches(data_.validation, 13));
+      const Metrics metrics = task_->Evaluate(text::EvaluationBatches(data_.validation, 13));
       for (const auto& [name, value] : plain) EXPECT_NEAR(metrics.at(name), value, 1e-5) << name;
     }
   }
@@ -212,4 +213,4 @@ TEST_F(MultiQueryTest, BadInputIsOneLine) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

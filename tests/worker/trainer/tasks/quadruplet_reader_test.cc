@@ -10,7 +10,7 @@
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/text/tokenizers/families/wordpiece.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using ::testing::ElementsAre;
@@ -29,9 +29,9 @@ const std::vector<std::string>& ReaderVocabulary() {
   return *tokens;
 }
 
-const Tokenizer& Words() {
-  static const auto* const tokenizer = new std::unique_ptr<PipelineTokenizer>(
-      MakeBertTokenizer({.tokens = ReaderVocabulary(), .digest = "words"}, {}));
+const text::Tokenizer& Words() {
+  static const auto* const tokenizer = new std::unique_ptr<text::PipelineTokenizer>(
+      text::MakeBertTokenizer({.tokens = ReaderVocabulary(), .digest = "words"}, {}));
   return **tokenizer;
 }
 
@@ -52,14 +52,14 @@ class ScriptedModel {
  public:
   explicit ScriptedModel(Script script) : script_(std::move(script)) {}
 
-  QueryOutputs Answer(const TokenBatch& batch) {
+  QueryOutputs Answer(const text::TokenBatch& batch) {
     QueryOutputs outputs{.length = batch.length};
     outputs.spans.assign(static_cast<size_t>(2 * batch.rows * batch.length), -kSure);
     for (int64_t row = 0; row < batch.rows; ++row) AnswerRow(batch, row, outputs);
     return outputs;
   }
 
-  QueryOutputs AnswerLater(const TokenBatch& batch) {
+  QueryOutputs AnswerLater(const text::TokenBatch& batch) {
     shapes_.push_back({batch.rows, batch.length});
     const QueryOutputs outputs = Answer(batch);
     later_.insert(later_.end(), asked_.end() - batch.rows, asked_.end());
@@ -71,7 +71,7 @@ class ScriptedModel {
   const std::vector<std::pair<int64_t, int64_t>>& shapes() const { return shapes_; }
 
  private:
-  void AnswerRow(const TokenBatch& batch, int64_t row, QueryOutputs& outputs) {
+  void AnswerRow(const text::TokenBatch& batch, int64_t row, QueryOutputs& outputs) {
     const auto first = static_cast<size_t>(row * batch.length);
     const auto ids = std::span(batch.ids).subspan(first, static_cast<size_t>(batch.length));
     constexpr int64_t kSeparator = 3;
@@ -105,9 +105,9 @@ class QuadrupletReaderTest : public testing::Test {
     std::string file;
     for (const std::string& line : lines) absl::StrAppend(&file, line, "\n");
     const std::string path = folder_.Write("aspects.jsonl", file);
-    auto sets = LoadQuerySets(
+    auto sets = text::LoadQuerySets(
         path, path, {.span_tokenizer = &Words(), .max_length = max_length},
-        [&](const Dataset& rows) { return EncodeDataset(rows, Words(), max_length); });
+        [&](const text::Dataset& rows) { return text::EncodeDataset(rows, Words(), max_length); });
     ASSERT_TRUE(sets.ok()) << sets.status();
     data_.labels = {"EVEN", "ODD", "valence", "arousal"};
     data_.validation_texts = sets->validation_texts;
@@ -116,23 +116,25 @@ class QuadrupletReaderTest : public testing::Test {
   }
 
   // Line by line "aspect|opinion|category".
-  std::vector<std::vector<std::string>> Read(ScriptedModel& model, const QueryLayout& layout = {}) {
+  std::vector<std::vector<std::string>> Read(ScriptedModel& model,
+                                             const text::QueryLayout& layout = {}) {
     QuadrupletReader reader(data_, Words(), kPositions);
-    const QuerySet& set = *data_.validation_queries;
+    const text::QuerySet& set = *data_.validation_queries;
     ran_.clear();
-    for (const BatchRows& texts : EvaluationBatches(TextsOf(set), /*batch_size=*/2)) {
-      for (const BatchRows& piece : QueryPieces(set, layout, texts)) {
-        const TokenBatch batch = PadQueries(set, piece, kPositions);
+    for (const text::BatchRows& texts :
+         text::EvaluationBatches(text::TextsOf(set), /*batch_size=*/2)) {
+      for (const text::BatchRows& piece : text::QueryPieces(set, layout, texts)) {
+        const text::TokenBatch batch = text::PadQueries(set, piece, kPositions);
         ran_.push_back({batch.rows, batch.length});
         reader.Hear(piece, model.Answer(batch));
       }
     }
-    reader.AskOn([&](const TokenBatch& batch) { return model.AnswerLater(batch); });
+    reader.AskOn([&](const text::TokenBatch& batch) { return model.AnswerLater(batch); });
     std::vector<std::vector<std::string>> said;
     for (const auto& [text, quadruplets] : reader.Quadruplets()) {
       EXPECT_EQ(text, static_cast<int64_t>(said.size()));
       said.emplace_back();
-      for (const Aspect& found : quadruplets) {
+      for (const text::Aspect& found : quadruplets) {
         said.back().push_back(absl::StrCat(found.name, "|", found.opinion, "|", found.category));
       }
     }
@@ -242,7 +244,8 @@ TEST_F(QuadrupletReaderTest, NoPieceIsLargerThanOneThatRan) {
     script[absl::StrCat("which aspects are ", phrase, " ?")] = {"wine", "cheap"};
   }
   std::vector<std::vector<std::string>> first;
-  for (const QueryPadding padding : {QueryPadding::kNone, QueryPadding::kCorpus}) {
+  for (const text::QueryPadding padding :
+       {text::QueryPadding::kNone, text::QueryPadding::kCorpus}) {
     for (const int64_t at_once : {0, 1, 3}) {
       SCOPED_TRACE(absl::StrCat(static_cast<int>(padding), " ", at_once));
       ScriptedModel model(script);
@@ -271,4 +274,4 @@ TEST_F(QuadrupletReaderTest, AQuestionThatIsLongerThanAnyOfTheFileIsCutOff) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -10,7 +10,7 @@
 #include "tests/worker/trainer/tiny_model.h"
 #include "worker/trainer/program/run_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::HasSubstr;
@@ -20,7 +20,7 @@ class TextRegressionTest : public TinyModelTest {
  protected:
   void SetUp() override {
     TinyModelTest::SetUp();
-    for (EncodedDataset* data : {&data_.train, &data_.validation}) {
+    for (text::EncodedDataset* data : {&data_.train, &data_.validation}) {
       for (int64_t i = 0; i < 3 * data->num_rows(); ++i) {
         data->numbers.push_back(0.25f * static_cast<float>(i % 7) - 1.0f);
       }
@@ -29,14 +29,14 @@ class TextRegressionTest : public TinyModelTest {
     model_->eval();
   }
 
-  torch::Tensor Numbers(const EncodedDataset& data, int64_t rows) const {
+  torch::Tensor Numbers(const text::EncodedDataset& data, int64_t rows) const {
     return torch::tensor(std::vector<float>(data.numbers.begin(), data.numbers.begin() + 3 * rows))
         .view({rows, 3});
   }
 };
 
 TEST_F(TextRegressionTest, GradientsAreThoseOfTorchsMeanHoweverTheBatchIsSplit) {
-  const auto batch = ToDevice(PadBatch(data_.train, rows_, 64), 3, torch::kCPU);
+  const auto batch = ToDevice(text::PadBatch(data_.train, rows_, 64), 3, torch::kCPU);
   const torch::Tensor whole = at::mse_loss(model_->forward(batch.input), Numbers(data_.train, 16));
   whole.backward();
   const Gradients expected = TakeGradients();
@@ -52,12 +52,12 @@ TEST_F(TextRegressionTest, GradientsAreThoseOfTorchsMeanHoweverTheBatchIsSplit) 
 }
 
 TEST_F(TextRegressionTest, MetricsAreThoseOfThePredictions) {
-  const Metrics metrics = task_->Evaluate(EvaluationBatches(data_.validation, 7));
+  const Metrics metrics = task_->Evaluate(text::EvaluationBatches(data_.validation, 7));
   EXPECT_TRUE(model_->is_training());
   model_->eval();
-  BatchRows all(static_cast<size_t>(data_.validation.num_rows()));
+  text::BatchRows all(static_cast<size_t>(data_.validation.num_rows()));
   std::iota(all.begin(), all.end(), 0);
-  const auto batch = ToDevice(PadBatch(data_.validation, all, 64), 3, torch::kCPU);
+  const auto batch = ToDevice(text::PadBatch(data_.validation, all, 64), 3, torch::kCPU);
   const torch::Tensor error =
       model_->forward(batch.input) - Numbers(data_.validation, data_.validation.num_rows());
   EXPECT_NEAR(metrics.at("loss"), error.square().mean().item<double>(), 1e-6);
@@ -138,4 +138,4 @@ TEST_F(RegressionTrial, BadInputIsOneLine) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -4,7 +4,7 @@
 #include "tests/worker/trainer/failing_allocations.h"
 #include "tests/worker/trainer/tiny_trial.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Forward and backward with branches, so that one may fail while another waits.
@@ -54,4 +54,4 @@ TEST(DropFailedBackward, IsHarmlessWhenNothingFailed) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

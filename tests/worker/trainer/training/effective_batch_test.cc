@@ -8,7 +8,7 @@
 #include "tests/worker/trainer/tiny_model.h"
 #include "worker/trainer/memory/oom_guard.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using EffectiveBatchTest = TinyModelTest;
@@ -34,7 +34,7 @@ TEST_F(EffectiveBatchTest, AfterAHalvingGradientsEqualAnUndisturbedRunBitForBit)
     memory_.SetLimit(Bytes{});
     ASSERT_TRUE(attempt.fault.has_value());
     EXPECT_TRUE(attempt.clean);
-    const std::optional<MemoryPlan> smaller = SmallerPlan(whole);
+    const std::optional<MemoryPlan> smaller = memory::SmallerPlan(whole);
     ASSERT_EQ(smaller, half);
     EXPECT_EQ(Compute(*smaller, 7), undisturbed_loss);
     ExpectBitwiseEqual(TakeGradients(), undisturbed);
@@ -57,7 +57,7 @@ TEST_F(EffectiveBatchTest, TheSplitOnlyRounds) {
   model_->eval();  // no dropout: only the order of sums differs
   // Parts are padded to their own longest row, so the split changes the padding too.
   std::set<int64_t> lengths;
-  for (const int64_t row : rows_) lengths.insert(PaddedLength(data_.train, {&row, 1}, 64));
+  for (const int64_t row : rows_) lengths.insert(text::PaddedLength(data_.train, {&row, 1}, 64));
   ASSERT_GT(lengths.size(), 1u);
   const double loss = Compute({.effective_batch = 16, .micro_batch = 16});
   const Gradients whole = TakeGradients();
@@ -72,4 +72,4 @@ TEST_F(EffectiveBatchTest, TheSplitOnlyRounds) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

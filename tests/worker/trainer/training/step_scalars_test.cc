@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "worker/trainer/memory/counting_allocator.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 torch::Tensor Scalar(double value) {
@@ -47,4 +47,4 @@ TEST(StepScalars, HoldsSoManyAndAllocatesNoneOfThem) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -12,7 +12,7 @@
 #include "worker/text/tokenizers/parts/utf8.h"
 #include "worker/text/tokenizers/pipeline/tokenizer_config.h"
 
-namespace hpo {
+namespace hpo::text {
 
 int32_t IdOf(const TokenIds& ids, absl::string_view token) {
   const auto found = ids.find(token);
@@ -94,4 +94,4 @@ absl::StatusOr<BpeVocabulary> MakeBpeVocabulary(const TokenIds& ids, const Named
   return vocabulary;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -13,7 +13,7 @@
 #include "nlohmann/json_fwd.hpp"
 #include "worker/text/tokenizers/parts/bpe.h"
 
-namespace hpo {
+namespace hpo::text {
 
 using TokenIds = absl::flat_hash_map<std::string, int32_t>;
 using NamedMerges = std::vector<std::pair<std::string, std::string>>;
@@ -39,4 +39,4 @@ absl::StatusOr<NamedMerges> ParseMerges(absl::string_view content, const std::st
 absl::StatusOr<BpeVocabulary> MakeBpeVocabulary(const TokenIds& ids, const NamedMerges& merges,
                                                 BpeVocabulary::Unit unit, const std::string& where);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -13,7 +13,7 @@
 #include "worker/text/tokenizers/pipeline/pipeline_tokenizer.h"
 #include "worker/text/tokenizers/pipeline/special_tokens.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr FamilyToken kEndOfText[] = {{"unk_token", "<|endoftext|>"},
@@ -95,4 +95,4 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadByteBpeTokenizer(ByteBpeFamily fa
   return std::make_unique<PipelineTokenizer>(std::move(parts));
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

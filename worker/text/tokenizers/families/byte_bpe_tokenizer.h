@@ -9,7 +9,7 @@
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 #include "worker/text/tokenizers/pipeline/tokenizer_config.h"
 
-namespace hpo {
+namespace hpo::text {
 
 enum class ByteBpeFamily {
   kRoberta,  // <s> text </s>, <s> text </s></s> pair </s>; every type id 0
@@ -24,4 +24,4 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadByteBpeTokenizer(ByteBpeFamily fa
                                                                 const TokenizerConfig& config,
                                                                 int64_t model_rows);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -12,7 +12,7 @@
 #include "worker/text/tokenizers/parts/utf8.h"
 #include "worker/text/tokenizers/pipeline/tokenizer_config.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 enum class WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
@@ -244,4 +244,4 @@ absl::StatusOr<SentencePieceModel> ParseSentencePieceModel(absl::string_view con
   return model;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

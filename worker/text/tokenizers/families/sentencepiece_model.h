@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 struct SentencePieceModel {
   enum class Algorithm { kUnigram = 1, kBpe = 2 };
@@ -52,4 +52,4 @@ struct SentencePieceModel {
 absl::StatusOr<SentencePieceModel> ParseSentencePieceModel(absl::string_view content,
                                                            const std::string& origin);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -14,7 +14,7 @@
 #include "worker/text/tokenizers/parts/bpe.h"
 #include "worker/text/tokenizers/parts/unigram.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using PieceType = SentencePieceModel::PieceType;
@@ -140,4 +140,4 @@ std::unique_ptr<const SubwordModel> SubwordsOf(const SentencePieceModel& model,
   return std::make_unique<UnigramModel>(UnigramOf(model, id_of));
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -11,7 +11,7 @@
 #include "worker/text/tokenizers/parts/sentencepiece_normalizer.h"
 #include "worker/text/tokenizers/parts/subword_model.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // The model's normalizer; `origin` is what errors begin with.
 //   InvalidArgument  its precompiled_charsmap is broken
@@ -22,4 +22,4 @@ absl::StatusOr<SentencePieceNormalizer> NormalizerOf(const SentencePieceModel& m
 std::unique_ptr<const SubwordModel> SubwordsOf(const SentencePieceModel& model,
                                                const std::function<int32_t(int32_t)>& id_of);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -14,7 +14,7 @@
 #include "worker/text/tokenizers/pipeline/pipeline_tokenizer.h"
 #include "worker/text/tokenizers/pipeline/special_tokens.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 namespace fs = std::filesystem;
@@ -159,4 +159,4 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadSentencePieceTokenizer(SentencePi
   return std::make_unique<PipelineTokenizer>(std::move(parts));
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -11,7 +11,7 @@
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 #include "worker/text/tokenizers/pipeline/tokenizer_config.h"
 
-namespace hpo {
+namespace hpo::text {
 
 enum class SentencePieceFamily {
   // spm.model, [MASK] after its pieces; [CLS] text [SEP], [CLS] text [SEP] pair [SEP] with type 1
@@ -38,4 +38,4 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadSentencePieceTokenizer(SentencePi
                                                                       const TokenizerConfig& config,
                                                                       int64_t model_rows);
 
-}  // namespace hpo
+}  // namespace hpo::text

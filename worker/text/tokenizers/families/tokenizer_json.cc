@@ -13,7 +13,7 @@
 #include "worker/text/tokenizers/families/tokenizer_json_splits.h"
 #include "worker/text/tokenizers/pipeline/special_tokens.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 // What padding is written as where nothing says it; the end of text serves where there is none.
@@ -125,4 +125,4 @@ absl::StatusOr<std::unique_ptr<PipelineTokenizer>> ParseTokenizerJson(absl::stri
   return std::make_unique<PipelineTokenizer>(std::move(parts));
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -23,7 +23,7 @@
 #include "worker/text/tokenizers/pipeline/pipeline_tokenizer.h"
 #include "worker/text/tokenizers/pipeline/tokenizer_config.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // The tokenizer that `content` describes, for a model with so many rows of embeddings (0: not
 // known). Of `config` only pad_token is used: the file decides all else. `origin` is what errors
@@ -36,4 +36,4 @@ absl::StatusOr<std::unique_ptr<PipelineTokenizer>> ParseTokenizerJson(absl::stri
                                                                       const TokenizerConfig& config,
                                                                       int64_t model_rows);
 
-}  // namespace hpo
+}  // namespace hpo::text

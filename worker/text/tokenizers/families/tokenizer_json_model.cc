@@ -18,7 +18,7 @@
 #include "worker/text/tokenizers/pipeline/special_tokens.h"
 #include "worker/text/tokenizers/pipeline/tokenizer_config.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 // Files written before models had a type are told by their members.
@@ -312,4 +312,4 @@ absl::StatusOr<Templates> ReadPostProcessor(const nlohmann::json& json, const st
   return UnknownPart(where, "a post-processor", type);
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -10,7 +10,7 @@
 #include "worker/text/tokenizers/families/bpe_files.h"
 #include "worker/text/tokenizers/pipeline/pipeline_tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 struct ModelPart {
   std::unique_ptr<const SubwordModel> model;
@@ -27,4 +27,4 @@ struct Templates {
 // Member "post_processor", or null: then nothing is added, and a pair has type 1.
 absl::StatusOr<Templates> ReadPostProcessor(const nlohmann::json& json, const std::string& where);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -5,7 +5,7 @@
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::text {
 
 absl::Status UnknownPart(const std::string& where, absl::string_view what, absl::string_view got) {
   return absl::UnimplementedError(
@@ -28,4 +28,4 @@ absl::StatusOr<std::string> PartType(const nlohmann::json& part, const std::stri
   return type;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

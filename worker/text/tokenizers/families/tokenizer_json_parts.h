@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "nlohmann/json_fwd.hpp"
 
-namespace hpo {
+namespace hpo::text {
 
 // "expected WHAT, got 'X', which hpo does not support", with code Unimplemented.
 absl::Status UnknownPart(const std::string& where, absl::string_view what, absl::string_view got);
@@ -19,4 +19,4 @@ const nlohmann::json& MemberOrNull(const nlohmann::json& json, const char* key);
 // The `type` of a part.
 absl::StatusOr<std::string> PartType(const nlohmann::json& part, const std::string& where);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -11,7 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "worker/text/tokenizers/families/tokenizer_json_parts.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 // A Replace's or Split's pattern: a string, or a regular expression.
@@ -295,4 +295,4 @@ absl::StatusOr<PreTokenizer> ReadPreTokenizer(const nlohmann::json& json,
   return result;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

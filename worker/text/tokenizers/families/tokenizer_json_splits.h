@@ -9,7 +9,7 @@
 #include "nlohmann/json_fwd.hpp"
 #include "worker/text/tokenizers/pipeline/pipeline_tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Appends the steps of member "normalizer"; null adds none.
 absl::Status ReadNormalizer(const nlohmann::json& json, const std::string& where,
@@ -23,4 +23,4 @@ struct PreTokenizer {
 // Member "pre_tokenizer", or null.
 absl::StatusOr<PreTokenizer> ReadPreTokenizer(const nlohmann::json& json, const std::string& where);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -11,7 +11,7 @@
 #include "worker/text/tokenizers/parts/utf8.h"
 #include "worker/text/tokenizers/pipeline/special_tokens.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 std::string DigestOf(const Vocabulary& vocabulary, const BertNormalization& normalization) {
@@ -107,4 +107,4 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadBertTokenizer(const std::string& 
   return MakeBertTokenizer(vocabulary, BertNormalizationOf(config), added);
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

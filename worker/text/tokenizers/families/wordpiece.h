@@ -15,7 +15,7 @@
 #include "worker/text/tokenizers/pipeline/pipeline_tokenizer.h"
 #include "worker/text/tokenizers/pipeline/tokenizer_config.h"
 
-namespace hpo {
+namespace hpo::text {
 
 struct WordPieceVocabulary {
   std::vector<std::string> tokens;  // by id, distinct; empty: no such id
@@ -56,4 +56,4 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadBertTokenizer(const std::string& 
                                                              const TokenizerConfig& config,
                                                              int64_t model_rows);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -9,7 +9,7 @@
 #include "worker/text/tokenizers/parts/sentencepiece_normalizer.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 // Up to so many symbols all pairs are looked at for each merge, which is faster than a heap.
@@ -224,4 +224,4 @@ size_t BpeModel::MergeLong(std::span<int32_t> symbols) const {
   return static_cast<size_t>(end - symbols.begin());
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

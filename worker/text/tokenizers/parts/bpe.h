@@ -17,7 +17,7 @@
 #include "worker/text/tokenizers/parts/subword_model.h"
 #include "worker/text/tokenizers/parts/vocab_trie.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Ids of the tokens "<0x00>" to "<0xFF>"; -1 where a vocabulary lacks one.
 using ByteTokens = std::array<int32_t, 256>;
@@ -98,4 +98,4 @@ class BpeModel final : public SubwordModel {
   size_t longest_whole_word_ = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

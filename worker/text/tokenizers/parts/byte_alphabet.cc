@@ -6,7 +6,7 @@
 #include "common/base/utf8.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr int32_t kFirstShifted = 0x100;
@@ -60,4 +60,4 @@ std::string TokenOfBytes(absl::string_view bytes) {
   return token;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // The bytes that `token`, well-formed UTF-8, stands for; nullopt when a character of it stands for
 // no byte.
@@ -17,4 +17,4 @@ std::optional<std::string> BytesOfToken(absl::string_view token);
 // The inverse: `bytes` as a vocabulary writes them.
 std::string TokenOfBytes(absl::string_view bytes);
 
-}  // namespace hpo
+}  // namespace hpo::text

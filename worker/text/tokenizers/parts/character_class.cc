@@ -4,7 +4,7 @@
 
 #include "absl/strings/ascii.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr int32_t kNextLine = 0x85;
@@ -54,4 +54,4 @@ bool IsMark(int32_t c) {
   return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // The one character that lower-cases to two, i and a dot above.
 inline constexpr int32_t kCapitalIWithDot = 0x130;
@@ -45,4 +45,4 @@ bool IsBertPunctuation(int32_t character);
 // Categories M*: what StripAccents drops.
 bool IsMark(int32_t character);
 
-}  // namespace hpo
+}  // namespace hpo::text

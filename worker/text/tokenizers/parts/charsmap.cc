@@ -8,7 +8,7 @@
 #include "common/base/utf8.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr size_t kUnitBytes = sizeof(uint32_t);
@@ -168,4 +168,4 @@ std::string Charsmap::RewriteGraphemes(absl::string_view text) const {
   return rewritten;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

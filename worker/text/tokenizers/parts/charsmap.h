@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Immutable after Parse; safe to share between threads.
 class Charsmap {
@@ -60,4 +60,4 @@ class Charsmap {
   }
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "worker/text/tokenizers/parts/character_class.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr int32_t kReplacementCharacter = 0xFFFD;
@@ -168,4 +168,4 @@ void BertNormalizer::Write(absl::string_view text, Writer& writer) const {
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -15,7 +15,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 struct BertNormalization {
   bool lowercase = true;
@@ -48,4 +48,4 @@ class BertNormalizer {
   std::array<char, 128> ascii_written_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Writes parts one after another, blanks as the options want them.
 class SentencePieceNormalizer::Writer {
@@ -106,4 +106,4 @@ std::string SentencePieceNormalizer::Normalize(absl::string_view text) const {
   return normalized;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

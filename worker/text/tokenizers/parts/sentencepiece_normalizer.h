@@ -11,7 +11,7 @@
 #include "worker/text/tokenizers/parts/charsmap.h"
 #include "worker/text/tokenizers/parts/vocab_trie.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // U+2581 as UTF-8, which stands for a blank.
 inline constexpr absl::string_view kBlankSymbol = "\xE2\x96\x81";
@@ -47,4 +47,4 @@ class SentencePieceNormalizer {
   std::optional<VocabTrie> user_defined_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -5,7 +5,7 @@
 #include "worker/text/tokenizers/parts/character_class.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 struct KnownPattern {
@@ -123,4 +123,4 @@ size_t FirstWordSize(SplitPattern pattern, absl::string_view text) {
   return text.size();
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

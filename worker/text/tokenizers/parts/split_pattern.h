@@ -6,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 enum class SplitPattern {
   kGpt2,    // GPT-2 and RoBERTa: contractions, letters, digits, others, with a blank before each
@@ -21,4 +21,4 @@ std::optional<SplitPattern> SplitPatternOf(absl::string_view regex);
 // `text`: well-formed UTF-8, not empty. O(bytes of the word and of the white space after it).
 size_t FirstWordSize(SplitPattern pattern, absl::string_view text);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -6,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Immutable, so safe to share between threads.
 class SubwordModel {
@@ -18,4 +18,4 @@ class SubwordModel {
   virtual void Append(absl::string_view word, std::vector<int32_t>& ids) const = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

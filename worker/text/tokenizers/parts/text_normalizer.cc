@@ -13,7 +13,7 @@
 #include "worker/text/tokenizers/parts/character_class.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr int32_t kDotAbove = 0x307;
@@ -160,4 +160,4 @@ std::string Normalize(const std::vector<NormalizerStep>& steps, absl::string_vie
   return steps.empty() ? std::string(text) : normalized;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -12,7 +12,7 @@
 #include "worker/text/tokenizers/parts/normalizer.h"
 #include "worker/text/tokenizers/parts/sentencepiece_normalizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 
@@ -51,4 +51,4 @@ using NormalizerStep =
 // All steps in order. `text`: well-formed UTF-8, and so is the result.
 std::string Normalize(const std::vector<NormalizerStep>& steps, absl::string_view text);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -5,7 +5,7 @@
 #include "absl/container/inlined_vector.h"
 #include "common/base/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr int32_t kUnreached = -1;
@@ -103,4 +103,4 @@ void UnigramModel::AppendUnknown(absl::string_view run, std::vector<int32_t>& id
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

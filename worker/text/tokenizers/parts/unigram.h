@@ -12,7 +12,7 @@
 #include "worker/text/tokenizers/parts/subword_model.h"
 #include "worker/text/tokenizers/parts/vocab_trie.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // How much less than the worst piece an unknown character is worth.
 inline constexpr double kUnknownPenalty = 10.0;
@@ -61,4 +61,4 @@ class UnigramModel final : public SubwordModel {
   VocabTrie trie_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 bool IsAscii8(const utf8proc_uint8_t* bytes) {
@@ -63,4 +63,4 @@ std::string ReplaceInvalidUtf8(absl::string_view text) {
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Where the first byte stands that is not part of well-formed UTF-8 (no surrogates, no overlong
 // forms); npos when all of `text` is.
@@ -28,4 +28,4 @@ void AppendCharacter(int32_t character, std::string& text);
 // `text` with U+FFFD for every byte that is not part of a character.
 std::string ReplaceInvalidUtf8(absl::string_view text);
 
-}  // namespace hpo
+}  // namespace hpo::text

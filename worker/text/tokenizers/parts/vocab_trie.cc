@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr size_t kByteValues = 256;
@@ -84,4 +84,4 @@ VocabTrie::Node VocabTrie::Descend(absl::string_view prefix) const {
   return node;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

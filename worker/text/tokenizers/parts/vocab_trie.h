@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Immutable after construction; safe to share between threads.
 class VocabTrie {
@@ -78,4 +78,4 @@ class VocabTrie {
   size_t first_free_ = 1;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

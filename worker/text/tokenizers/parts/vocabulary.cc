@@ -10,7 +10,7 @@
 #include "common/files/sha256.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr int64_t kMaxPaddingRows = 128;
@@ -81,4 +81,4 @@ absl::StatusOr<Vocabulary> ParseVocabulary(absl::string_view content, const std:
   return vocabulary;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

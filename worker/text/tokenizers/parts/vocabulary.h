@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo {
+namespace hpo::text {
 
 struct Vocabulary {
   std::vector<std::string> tokens;
@@ -27,4 +27,4 @@ struct Vocabulary {
 absl::StatusOr<Vocabulary> ParseVocabulary(absl::string_view content, const std::string& origin,
                                            int64_t model_rows, int64_t num_added = 0);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -9,7 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "worker/text/tokenizers/parts/character_class.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 // Takes a part of the text, and whether it is the start of the whole input.
@@ -167,4 +167,4 @@ void SplitWords(const std::vector<SplitStep>& steps, absl::string_view text, boo
   if (!text.empty()) SplitFrom(steps, text, at_start, sink);
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

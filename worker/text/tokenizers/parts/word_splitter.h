@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "worker/text/tokenizers/parts/split_pattern.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // What becomes of the places at which text is cut.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
@@ -52,4 +52,4 @@ using WordSink = absl::FunctionRef<void(absl::string_view)>;
 void SplitWords(const std::vector<SplitStep>& steps, absl::string_view text, bool at_start,
                 WordSink sink);
 
-}  // namespace hpo
+}  // namespace hpo::text

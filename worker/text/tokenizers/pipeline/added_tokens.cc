@@ -8,7 +8,7 @@
 #include "worker/text/tokenizers/parts/character_class.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 std::vector<AddedToken> LastOfEach(std::vector<AddedToken> tokens) {
@@ -82,4 +82,4 @@ void AddedTokenFinder::Cut(absl::string_view text, bool at_start,
   if (done < text.size()) on_text(text.substr(done), at_start && done == 0);
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

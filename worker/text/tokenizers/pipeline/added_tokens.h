@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "worker/text/tokenizers/parts/vocab_trie.h"
 
-namespace hpo {
+namespace hpo::text {
 
 struct AddedToken {
   std::string content;  // not empty
@@ -47,4 +47,4 @@ class AddedTokenFinder {
   std::array<bool, 256> begins_token_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -7,7 +7,7 @@
 #include "worker/text/tokenizers/parts/character_class.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 bool BeginsWithWordCharacter(absl::string_view text) {
@@ -149,4 +149,4 @@ std::vector<int32_t> TokenizedText::PiecesOf(absl::string_view text) const {
   return {first + encoding.text.begin, first + encoding.text.end};
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

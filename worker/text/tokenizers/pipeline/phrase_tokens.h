@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // Bytes [begin, end) of a text.
 struct ByteRange {
@@ -67,4 +67,4 @@ class TokenizedText {
   std::vector<int32_t> pieces_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -9,7 +9,7 @@
 #include "worker/text/tokenizers/parts/utf8.h"
 #include "worker/text/tokenizers/pipeline/truncation.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 // Tokens per byte of ordinary text are fewer than this.
@@ -103,4 +103,4 @@ void PipelineTokenizer::AppendPlain(absl::string_view text, bool at_start,
       [&](int32_t id) { ids.push_back(id); });
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

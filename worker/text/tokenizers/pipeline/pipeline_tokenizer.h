@@ -16,7 +16,7 @@
 #include "worker/text/tokenizers/pipeline/added_tokens.h"
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // What stands where in an input: the text, its pair, or a special token.
 struct TemplatePiece {
@@ -63,4 +63,4 @@ class PipelineTokenizer final : public Tokenizer {
   AddedTokenFinder normalized_tokens_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

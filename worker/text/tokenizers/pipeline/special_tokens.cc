@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/sha256.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr int64_t kMaxUnusedRows = 1024;
@@ -82,4 +82,4 @@ absl::Status CheckVocabularySize(int64_t vocab_size, int64_t model_rows,
       "tokenizer: model.resize_token_embeddings(len(tokenizer))"));
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -12,7 +12,7 @@
 #include "worker/text/tokenizers/pipeline/pipeline_tokenizer.h"
 #include "worker/text/tokenizers/pipeline/tokenizer_config.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // A special token that every tokenizer of a family has.
 struct FamilyToken {
@@ -57,4 +57,4 @@ std::string DigestOfParts(absl::string_view kind, std::span<const std::string> f
 //   InvalidArgument  it is not; names `origin` and both numbers
 absl::Status CheckVocabularySize(int64_t vocab_size, int64_t model_rows, const std::string& origin);
 
-}  // namespace hpo
+}  // namespace hpo::text

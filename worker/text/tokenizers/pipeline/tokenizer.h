@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "common/models/model_spec.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // All that a tokenizer may be read from: what is copied with a model.
 inline constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
@@ -74,4 +74,4 @@ class Tokenizer {
   virtual const std::string& digest() const = 0;
 };
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -10,7 +10,7 @@
 #include "common/files/read_file.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
@@ -153,4 +153,4 @@ absl::StatusOr<TokenizerConfig> ReadTokenizerConfig(const std::string& folder) {
   return config;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -11,7 +11,7 @@
 #include "nlohmann/json_fwd.hpp"
 #include "worker/text/tokenizers/pipeline/added_tokens.h"
 
-namespace hpo {
+namespace hpo::text {
 
 // What is absent or null in the file is absent here.
 struct TokenizerConfig {
@@ -47,4 +47,4 @@ absl::StatusOr<AddedToken> AddedTokenFromJson(const nlohmann::json& json, const 
 // No real vocabulary has ids from this on; memory is bounded by it.
 constexpr int64_t kMaxVocabulary = int64_t{1} << 21;
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace hpo {
+namespace hpo::text {
 
 KeptTokens TruncateLongestFirst(KeptTokens tokens, int64_t room) {
   // Compared this way round, so that counts near the largest integer do not overflow.
@@ -14,4 +14,4 @@ KeptTokens TruncateLongestFirst(KeptTokens tokens, int64_t room) {
   return tokens;
 }
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace hpo {
+namespace hpo::text {
 
 // Token counts, special tokens left out.
 struct KeptTokens {
@@ -18,4 +18,4 @@ struct KeptTokens {
 // Source: Hugging Face tokenizers, strategy "longest_first".
 KeptTokens TruncateLongestFirst(KeptTokens tokens, int64_t room);
 
-}  // namespace hpo
+}  // namespace hpo::text

@@ -9,7 +9,7 @@
 #include "common/models/model_modules.h"
 #include "worker/trainer/models/layers/layers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Apart from that of the weights.
@@ -18,15 +18,16 @@ constexpr uint64_t kAdapterStream = uint64_t{1} << 32;
 }  // namespace
 
 absl::Status AddAdapters(torch::nn::Module& model, const ModelShape& shape,
-                         const LoraOptions& options, uint64_t seed, torch::Device device) {
-  HPO_ASSIGN_OR_RETURN(const std::vector<AdaptedLayer> layers, AdaptedLayers(shape, options));
+                         const memory::LoraOptions& options, uint64_t seed, torch::Device device) {
+  HPO_ASSIGN_OR_RETURN(const std::vector<memory::AdaptedLayer> layers,
+                       memory::AdaptedLayers(shape, options));
   const std::string prefix = absl::StrCat(ModulesOf(*ModelFamilyOf(shape.family)).prefix, ".");
   for (auto& item : model.named_parameters()) {
     if (absl::StartsWith(item.key(), prefix)) item.value().set_requires_grad(false);
   }
   auto generator = at::globalContext().defaultGenerator(device);
   uint64_t position = kAdapterStream;
-  for (const AdaptedLayer& sizes : layers) {
+  for (const memory::AdaptedLayer& sizes : layers) {
     auto* const layer = dynamic_cast<AdaptableLayer*>(&ModuleAt(model, sizes.module));
     HPO_CHECK(layer != nullptr);
     generator.set_current_seed(Rng(seed, position++).NextU64());
@@ -35,4 +36,4 @@ absl::Status AddAdapters(torch::nn::Module& model, const ModelShape& shape,
   return absl::OkStatus();
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

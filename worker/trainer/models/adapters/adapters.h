@@ -8,7 +8,7 @@
 #include "memory/trace/lora.h"
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Leaves the model under the head as it is and puts an adapter beside every layer that
 // `options.targets` name; the head goes on being trained. `model`: a classifier of `shape`'s. An
@@ -16,6 +16,6 @@ namespace hpo {
 //   InvalidArgument  as AdaptedLayers
 // Throws c10::OutOfMemoryError when the adapters do not fit.
 absl::Status AddAdapters(torch::nn::Module& model, const ModelShape& shape,
-                         const LoraOptions& options, uint64_t seed, torch::Device device);
+                         const memory::LoraOptions& options, uint64_t seed, torch::Device device);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -6,7 +6,7 @@
 #include "common/models/model_parameters.h"
 #include "common/study/unread_parameters.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 void FreezeParameters(torch::nn::Module& model, const ModelShape& shape, const Freezing& freezing) {
   const auto tensors = ParameterTensors(shape, {.kind = TaskHead::Kind::kSequenceClassification});
@@ -26,4 +26,4 @@ bool HasTrainedParameters(const torch::nn::Module& module) {
                      [](const torch::Tensor& parameter) { return parameter.requires_grad(); });
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

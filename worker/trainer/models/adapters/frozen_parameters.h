@@ -6,7 +6,7 @@
 #include "common/models/model_spec.h"
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Of a classifier of `shape`'s, as `freezing`, which CheckFreezing takes, says, and what nothing
 // reads.
@@ -15,4 +15,4 @@ void FreezeParameters(torch::nn::Module& model, const ModelShape& shape, const F
 // Whether a parameter of the module or of its children is trained.
 bool HasTrainedParameters(const torch::nn::Module& module);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -15,7 +15,7 @@
 #include "worker/trainer/models/files/safetensors_writer.h"
 #include "worker/trainer/models/files/tensor_bytes.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -35,11 +35,11 @@ std::set<std::string> HeadModules(const torch::nn::Module& model, absl::string_v
 
 absl::StatusOr<std::string> ConfigOf(const torch::nn::Module& model,
                                      const AdapterFolderContents& contents) {
-  HPO_ASSIGN_OR_RETURN(const std::vector<AdaptedLayer> layers,
-                       AdaptedLayers(contents.shape, contents.options));
+  HPO_ASSIGN_OR_RETURN(const std::vector<memory::AdaptedLayer> layers,
+                       memory::AdaptedLayers(contents.shape, contents.options));
   const ModelFamily family = *ModelFamilyOf(contents.shape.family);
   nlohmann::ordered_json targets = nlohmann::ordered_json::array();
-  for (const AdaptedLayer& layer : layers) targets.push_back(layer.module);
+  for (const memory::AdaptedLayer& layer : layers) targets.push_back(layer.module);
   const nlohmann::ordered_json config = {
       {"peft_type", "LORA"},
       {"task_type", contents.task_type},
@@ -79,4 +79,4 @@ absl::Status WriteAdapterFolder(const torch::nn::Module& model,
   return WriteTensors(model, folder + "/adapter_model.safetensors");
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,10 +9,10 @@
 #include "memory/trace/lora.h"
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 struct AdapterFolderContents {
-  LoraOptions options;
+  memory::LoraOptions options;
   ModelShape shape;                   // of the model that the adapters are on
   std::string model_name;             // what peft loads it by
   std::string task_type = "SEQ_CLS";  // peft's word: "CAUSAL_LM" of a language model
@@ -24,4 +24,4 @@ struct AdapterFolderContents {
 absl::Status WriteAdapterFolder(const torch::nn::Module& model,
                                 const AdapterFolderContents& contents, const std::string& folder);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -15,7 +15,7 @@
 #include "worker/text/tokenizers/pipeline/tokenizer.h"
 #include "worker/trainer/models/files/weights.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -50,7 +50,7 @@ std::string ConfigWithTask(const ModelFolderContents& contents) {
 }
 
 absl::Status CopyTokenizer(const fs::path& source, const fs::path& folder) {
-  for (const char* name : kTokenizerFiles) {
+  for (const char* name : text::kTokenizerFiles) {
     std::ifstream file(source / name, std::ios::binary);
     if (!file) continue;
     std::ostringstream contents;
@@ -90,4 +90,4 @@ absl::Status WriteModelFolder(torch::nn::Module& model, const ModelFolderContent
   return status;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -10,7 +10,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/files/adapter_folder.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // What config.json says of a model's task, in transformers' words.
 struct ModelRole {
@@ -37,4 +37,4 @@ struct ModelFolderContents {
 absl::Status WriteModelFolder(torch::nn::Module& model, const ModelFolderContents& contents,
                               const std::string& folder);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -14,7 +14,7 @@
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using Json = nlohmann::json;
@@ -276,4 +276,4 @@ void SafetensorsFile::RemovePrefix(absl::string_view prefix) {
   tensors_ = std::move(renamed);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "common/files/mapped_file.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 enum class TensorType {
   kFloat32,
@@ -91,4 +91,4 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

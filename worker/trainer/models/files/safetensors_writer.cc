@@ -7,7 +7,7 @@
 #include "common/files/write_file.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 absl::StatusOr<std::string> BuildHeader(const std::string& path,
@@ -66,4 +66,4 @@ absl::Status WriteSafetensors(const std::string& path, std::span<const TensorSou
   return file.Commit();
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "worker/trainer/models/files/safetensors.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // A tensor to write. `bytes` is asked for when its turn comes, so that one tensor at a time need be
 // on the host; the span must stay valid until the next call.
@@ -30,4 +30,4 @@ struct TensorSource {
 absl::Status WriteSafetensors(const std::string& path, std::span<const TensorSource> tensors,
                               const std::map<std::string, std::string>& metadata);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

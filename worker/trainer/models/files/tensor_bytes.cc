@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr std::array<std::pair<TensorType, torch::ScalarType>, 6> kTypes = {
@@ -64,4 +64,4 @@ absl::StatusOr<TensorSource> SourceOf(const std::string& name, const torch::Tens
       }};
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -8,7 +8,7 @@
 #include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/models/files/safetensors_writer.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 //   Unimplemented  files hold no tensors of that type; names it
 absl::StatusOr<TensorType> FileTypeOf(torch::ScalarType type);
@@ -23,4 +23,4 @@ torch::Tensor TensorOf(const TensorView& view);
 absl::StatusOr<TensorSource> SourceOf(const std::string& name, const torch::Tensor& tensor,
                                       torch::ScalarType type, torch::Tensor& on_host);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

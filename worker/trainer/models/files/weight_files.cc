@@ -15,7 +15,7 @@
 #include "common/files/read_file.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr absl::string_view kLightning = "model.";
@@ -123,4 +123,4 @@ absl::StatusOr<std::vector<SafetensorsFile>> OpenWeights(const std::string& fold
   return files;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "worker/trainer/models/files/safetensors.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Opens them all and checks that the shards hold what the index says, no more and no less.
 //   NotFound         neither file is there, or a shard of the index is missing
@@ -18,4 +18,4 @@ namespace hpo {
 //                    lacks. Names file and tensor.
 absl::StatusOr<std::vector<SafetensorsFile>> OpenWeights(const std::string& folder);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -17,7 +17,7 @@
 #include "worker/trainer/models/files/tensor_bytes.h"
 #include "worker/trainer/models/layers/layers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Random numbers of stored weights, apart from those of parameters.
@@ -327,4 +327,4 @@ absl::Status SaveParameters(torch::nn::Module& model, const std::string& path) {
   return WriteSafetensors(path, sources, {{"format", "pt"}});
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

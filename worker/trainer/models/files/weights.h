@@ -11,7 +11,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/files/safetensors.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // What loading did besides copying.
 struct LoadReport {
@@ -46,4 +46,4 @@ absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
 // are in the same folder. See WriteSafetensors for the codes.
 absl::Status SaveParameters(torch::nn::Module& model, const std::string& path);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

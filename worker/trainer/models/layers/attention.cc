@@ -11,7 +11,7 @@
 
 #include "worker/trainer/models/layers/layers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 torch::Tensor AttentionBias(const torch::Tensor& mask) {
   return at::zeros(mask.sizes(), mask.options().dtype(torch::kFloat32))
@@ -41,17 +41,17 @@ torch::Tensor AttendByScores(torch::Tensor scores, const torch::Tensor& value,
 namespace {
 
 // In the order of torch's sdp::SDPBackend.
-constexpr std::array<AttentionKernel, 4> kKernels = {
-    AttentionKernel::kMath, AttentionKernel::kFlash, AttentionKernel::kEfficient,
-    AttentionKernel::kCudnn};
+constexpr std::array<memory::AttentionKernel, 4> kKernels = {
+    memory::AttentionKernel::kMath, memory::AttentionKernel::kFlash,
+    memory::AttentionKernel::kEfficient, memory::AttentionKernel::kCudnn};
 
 // What torch would run for these, by their types and layouts.
-AttentionKernel KernelOf(const torch::Tensor& query, const torch::Tensor& key,
-                         const torch::Tensor& value, const std::optional<torch::Tensor>& bias,
-                         double dropout) {
+memory::AttentionKernel KernelOf(const torch::Tensor& query, const torch::Tensor& key,
+                                 const torch::Tensor& value,
+                                 const std::optional<torch::Tensor>& bias, double dropout) {
   const int64_t choice = at::_fused_sdp_choice(query, key, value, bias, dropout);
   return choice >= 0 && choice < std::ssize(kKernels) ? kKernels[static_cast<size_t>(choice)]
-                                                      : AttentionKernel::kMath;
+                                                      : memory::AttentionKernel::kMath;
 }
 
 // `x` in the type in which attention takes it under autocast; its values are no longer its own, and
@@ -71,7 +71,7 @@ bool IsFused(const torch::Tensor& query, const torch::Tensor& key, const torch::
   if (query.device().is_cpu()) return dropout == 0.0;
   const auto computed_bias = bias.has_value() ? std::optional(InComputedType(*bias)) : std::nullopt;
   return KernelOf(InComputedType(query), InComputedType(key), InComputedType(value), computed_bias,
-                  dropout) != AttentionKernel::kMath;
+                  dropout) != memory::AttentionKernel::kMath;
 }
 
 }  // namespace
@@ -151,17 +151,17 @@ torch::Tensor AttendPacked(const torch::Tensor& query, const torch::Tensor& key,
                : AttendByGroups(query, key, value, packed.rows, options);
 }
 
-AttentionKernels AttentionKernelsOf(torch::Device device, double dropout) {
+memory::AttentionKernels AttentionKernelsOf(torch::Device device, double dropout) {
   const auto pair = [device, dropout](torch::ScalarType type) {
     const auto options = torch::TensorOptions(type).device(device);
     const torch::Tensor query = at::empty({2, 2, 16, 64}, options).requires_grad_();
     const torch::Tensor bias = at::empty({2, 1, 1, 16}, options).expand({-1, -1, 16, 16});
-    return AttentionPair{.plain = KernelOf(query, query, query, {}, dropout),
-                         .masked = KernelOf(query, query, query, bias, dropout)};
+    return memory::AttentionPair{.plain = KernelOf(query, query, query, {}, dropout),
+                                 .masked = KernelOf(query, query, query, bias, dropout)};
   };
   return {.float32 = pair(torch::kFloat32),
           .float16 = pair(torch::kFloat16),
           .bfloat16 = pair(torch::kBFloat16)};
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -6,7 +6,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/layers/packed_input.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // What a position adds to the scores of those who look at it: 0 for a token, the most negative
 // float for padding. mask: [batch, tokens] int64, 1 = token. Result: [batch, 1, 1, tokens] float32.
@@ -53,6 +53,6 @@ torch::Tensor AttendPacked(const torch::Tensor& query, const torch::Tensor& key,
 
 // Which kernels Attend takes on a card while training with `dropout`, in each precision, without a
 // mask and with one; nothing is run. See memory/trace/attention_kernels.h.
-AttentionKernels AttentionKernelsOf(torch::Device device, double dropout);
+memory::AttentionKernels AttentionKernelsOf(torch::Device device, double dropout);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

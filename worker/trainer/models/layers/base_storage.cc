@@ -1,16 +1,16 @@
 #include "worker/trainer/models/layers/base_storage.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 thread_local const BaseStorageScope* current = nullptr;
 
 }  // namespace
 
-BaseStorageScope::BaseStorageScope(FrozenStorage::Type type, torch::Device device)
+BaseStorageScope::BaseStorageScope(memory::FrozenStorage::Type type, torch::Device device)
     : type_(type), device_(device), before_(current) {
-  if (type == FrozenStorage::Type::kNf4) table_ = Nf4Table(device);
-  current = type == FrozenStorage::Type::kFloat32 ? nullptr : this;
+  if (type == memory::FrozenStorage::Type::kNf4) table_ = Nf4Table(device);
+  current = type == memory::FrozenStorage::Type::kFloat32 ? nullptr : this;
 }
 
 BaseStorageScope::~BaseStorageScope() { current = before_; }
@@ -24,4 +24,4 @@ torch::ScalarType BaseStorageScope::EmbeddingType() {
   return current == nullptr ? torch::kFloat32 : torch::kBFloat16;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -7,7 +7,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/layers/stored_weight.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // While one lives, layers that the calling thread makes are stored as it says: linear layers'
 // weights as StoredWeights, embeddings in bfloat16. Does nothing with kFloat32. A scope, so that
@@ -15,7 +15,7 @@ namespace hpo {
 class BaseStorageScope {
  public:
   // `type`: kFloat32, kBFloat16 or kNf4.
-  BaseStorageScope(FrozenStorage::Type type, torch::Device device);
+  BaseStorageScope(memory::FrozenStorage::Type type, torch::Device device);
   ~BaseStorageScope();
   BaseStorageScope(const BaseStorageScope&) = delete;
   BaseStorageScope& operator=(const BaseStorageScope&) = delete;
@@ -25,10 +25,10 @@ class BaseStorageScope {
   static torch::ScalarType EmbeddingType();
 
  private:
-  FrozenStorage::Type type_;
+  memory::FrozenStorage::Type type_;
   torch::Device device_;
   torch::Tensor table_;  // kNf4
   const BaseStorageScope* before_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

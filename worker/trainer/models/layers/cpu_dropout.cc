@@ -14,7 +14,7 @@
 
 #include "common/base/split_mix.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr int64_t kDrawnBlock = 1024;  // elements whose draws are made together
@@ -122,4 +122,4 @@ torch::Tensor CpuDropout(const torch::Tensor& input, double probability) {
   return Dropping::apply(input, probability);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

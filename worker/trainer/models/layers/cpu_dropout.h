@@ -4,7 +4,7 @@
 
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Zeroes each element with `probability`, in [0, 1), and scales the others by
 // 1 / (1 - probability). `input`: of a floating type, on a CPU. Result: contiguous, as input.
@@ -12,4 +12,4 @@ namespace hpo {
 // same for any number of threads. Keeps a mask of one byte per element for backward.
 torch::Tensor CpuDropout(const torch::Tensor& input, double probability);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 #include "worker/trainer/models/layers/base_storage.h"
 #include "worker/trainer/models/layers/cpu_dropout.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // A module without own code: only a level in the parameters' names.
@@ -105,4 +105,4 @@ torch::nn::Module& ModuleAt(torch::nn::Module& root, absl::string_view path) {
   return *module;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

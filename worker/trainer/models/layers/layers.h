@@ -9,7 +9,7 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/layers/low_rank_adapter.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // y = x W^T + b. weight: [out, in]; bias: [out], undefined without one.
 class LinearImpl : public AdaptableLayer {
@@ -94,4 +94,4 @@ Holder RegisterAt(torch::nn::Module& root, absl::string_view path, Holder module
       std::string(path.substr(dot == absl::string_view::npos ? 0 : dot + 1)), std::move(module));
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -5,7 +5,7 @@
 #include "worker/trainer/models/layers/base_storage.h"
 #include "worker/trainer/models/layers/layers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 torch::Tensor NewWeight(torch::nn::Module& layer, const char* name, int64_t rows, int64_t columns,
@@ -16,8 +16,8 @@ torch::Tensor NewWeight(torch::nn::Module& layer, const char* name, int64_t rows
 
 }  // namespace
 
-LowRankAdapter::LowRankAdapter(torch::nn::Module& layer, const AdaptedLayer& sizes,
-                               const LoraOptions& options, torch::Device device)
+LowRankAdapter::LowRankAdapter(torch::nn::Module& layer, const memory::AdaptedLayer& sizes,
+                               const memory::LoraOptions& options, torch::Device device)
     : a_(NewWeight(layer, "lora_A", options.rank, sizes.inputs, device)),
       b_(NewWeight(layer, "lora_B", sizes.outputs, options.rank, device)),
       scale_(options.alpha / static_cast<double>(options.rank)),
@@ -46,4 +46,4 @@ torch::Tensor AdaptableLayer::MakeWeight(at::IntArrayRef shape, torch::Device de
   return register_parameter("weight", at::empty(shape, torch::TensorOptions(device)));
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -10,15 +10,15 @@
 #include "worker/trainer/base/torch_headers.h"
 #include "worker/trainer/models/layers/stored_weight.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 class LowRankAdapter {
  public:
   // Registers the adapter's parameters below `layer`, on `device`: lora_A.weight [rank, inputs] and
   // lora_B.weight [outputs, rank], which is zero, so that nothing changes at first; A is drawn from
   // the device's generator. `layer` owns the adapter.
-  LowRankAdapter(torch::nn::Module& layer, const AdaptedLayer& sizes, const LoraOptions& options,
-                 torch::Device device);
+  LowRankAdapter(torch::nn::Module& layer, const memory::AdaptedLayer& sizes,
+                 const memory::LoraOptions& options, torch::Device device);
 
   // output + alpha / rank * B A dropout(input). Dropout acts when `training`.
   torch::Tensor AddTo(const torch::Tensor& output, const torch::Tensor& input, bool training) const;
@@ -36,7 +36,8 @@ class LowRankAdapter {
 // A linear layer, which may have an adapter, and whose weight may be stored in fewer bits.
 class AdaptableLayer : public torch::nn::Module {
  public:
-  void Adapt(const AdaptedLayer& sizes, const LoraOptions& options, torch::Device device) {
+  void Adapt(const memory::AdaptedLayer& sizes, const memory::LoraOptions& options,
+             torch::Device device) {
     adapter_ = std::make_unique<LowRankAdapter>(*this, sizes, options, device);
   }
   // Null: none.
@@ -60,4 +61,4 @@ class AdaptableLayer : public torch::nn::Module {
   std::shared_ptr<StoredWeight> stored_;
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -5,10 +5,10 @@
 
 #include "common/base/status.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
-constexpr size_t kBlockElements = kNf4Block;
+constexpr size_t kBlockElements = memory::kNf4Block;
 
 // Half-way between each two values.
 constexpr std::array<float, 15> kBorders = [] {
@@ -54,4 +54,4 @@ void DequantizeNf4(std::span<const uint8_t> codes, std::span<const float> scales
   }
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

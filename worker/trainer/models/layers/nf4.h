@@ -11,7 +11,7 @@
 
 #include "memory/trace/lora.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Ascending. Appendix E of the paper; bitsandbytes has the same in csrc/kernels.cu.
 inline constexpr std::array<float, 16> kNf4Values = {-1.0f,
@@ -32,7 +32,9 @@ inline constexpr std::array<float, 16> kNf4Values = {-1.0f,
                                                      1.0f};
 
 // Whole blocks, the last one filled up with zeros.
-inline int64_t Nf4Blocks(int64_t elements) { return (elements + kNf4Block - 1) / kNf4Block; }
+inline int64_t Nf4Blocks(int64_t elements) {
+  return (elements + memory::kNf4Block - 1) / memory::kNf4Block;
+}
 
 // codes: 32 bytes a block; scales: one a block. Of two values that are as near the lower one is
 // taken; a block of zeros has scale 0.
@@ -42,4 +44,4 @@ void QuantizeNf4(std::span<const float> values, std::span<uint8_t> codes, std::s
 void DequantizeNf4(std::span<const uint8_t> codes, std::span<const float> scales,
                    std::span<float> values);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -4,7 +4,7 @@
 #include "common/models/packed_rows.h"
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // One behind the other in the place of a single row. On the model's device but for `rows`, which
 // nothing has to wait for.
@@ -16,4 +16,4 @@ struct PackedInput {
   explicit operator bool() const { return !rows.empty(); }
 };
 
-}  // namespace hpo
+}  // namespace hpo::trainer

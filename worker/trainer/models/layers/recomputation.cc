@@ -10,7 +10,7 @@
 #include "worker/trainer/base/autocast.h"
 #include "worker/trainer/base/random_state.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using torch::autograd::variable_list;
@@ -84,4 +84,4 @@ torch::Tensor RunRecomputed(Segment segment, std::vector<torch::Tensor> inputs,
   return output;
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -9,7 +9,7 @@
 
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // A function of its inputs, of parameters and of the device's random numbers. Called twice, the
 // second time in backward with inputs that hold the same values: it may capture nothing that
@@ -25,4 +25,4 @@ using Segment = std::function<torch::Tensor(const std::vector<torch::Tensor>& in
 torch::Tensor RunRecomputed(Segment segment, std::vector<torch::Tensor> inputs,
                             bool has_parameters);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

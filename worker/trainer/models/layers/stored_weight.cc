@@ -9,7 +9,7 @@
 #include "worker/trainer/base/autocast.h"
 #include "worker/trainer/models/layers/nf4.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using torch::autograd::variable_list;
@@ -74,17 +74,17 @@ torch::Tensor ProductOfRows(const torch::Tensor& input, std::shared_ptr<const St
 
 }  // namespace
 
-StoredWeight::StoredWeight(FrozenStorage::Type type, at::IntArrayRef shape, torch::Device device,
-                           torch::Tensor table)
+StoredWeight::StoredWeight(memory::FrozenStorage::Type type, at::IntArrayRef shape,
+                           torch::Device device, torch::Tensor table)
     : type_(type), shape_(shape.vec()), elements_(c10::multiply_integers(shape)) {
   const auto options = torch::TensorOptions().device(device);
-  if (type == FrozenStorage::Type::kBFloat16) {
+  if (type == memory::FrozenStorage::Type::kBFloat16) {
     half_ = at::empty(shape, options.dtype(torch::kBFloat16));
     return;
   }
-  HPO_CHECK(type == FrozenStorage::Type::kNf4);
+  HPO_CHECK(type == memory::FrozenStorage::Type::kNf4);
   const int64_t blocks = Nf4Blocks(elements_);
-  codes_ = at::empty({blocks * kNf4Block / 2}, options.dtype(torch::kUInt8));
+  codes_ = at::empty({blocks * memory::kNf4Block / 2}, options.dtype(torch::kUInt8));
   scales_ = at::empty({blocks, 1}, options.dtype(torch::kFloat32));
   table_ = std::move(table);
 }
@@ -92,7 +92,7 @@ StoredWeight::StoredWeight(FrozenStorage::Type type, at::IntArrayRef shape, torc
 void StoredWeight::Store(std::span<const float> values) {
   HPO_CHECK(static_cast<int64_t>(values.size()) == elements_);
   const torch::NoGradGuard no_grad;
-  if (type_ == FrozenStorage::Type::kBFloat16) {
+  if (type_ == memory::FrozenStorage::Type::kBFloat16) {
     half_.copy_(OverValues(values, shape_));
     return;
   }
@@ -101,10 +101,11 @@ void StoredWeight::Store(std::span<const float> values) {
   at::parallel_for(0, std::ssize(scales), kBlocksOfAThread, [&](int64_t begin, int64_t end) {
     const auto first = static_cast<size_t>(begin);
     const auto blocks = static_cast<size_t>(end - begin);
-    const std::span<const float> from_first = values.subspan(first * kNf4Block);
-    QuantizeNf4(from_first.first(std::min(blocks * kNf4Block, from_first.size())),
-                std::span(codes).subspan(first * kNf4Block / 2, blocks * kNf4Block / 2),
-                std::span(scales).subspan(first, blocks));
+    const std::span<const float> from_first = values.subspan(first * memory::kNf4Block);
+    QuantizeNf4(
+        from_first.first(std::min(blocks * memory::kNf4Block, from_first.size())),
+        std::span(codes).subspan(first * memory::kNf4Block / 2, blocks * memory::kNf4Block / 2),
+        std::span(scales).subspan(first, blocks));
   });
   codes_.copy_(at::from_blob(codes.data(), codes_.sizes(), torch::kUInt8));
   scales_.copy_(OverValues(scales, scales_.sizes()));
@@ -113,7 +114,7 @@ void StoredWeight::Store(std::span<const float> values) {
 void StoredWeight::Load(std::span<float> values) const {
   HPO_CHECK(static_cast<int64_t>(values.size()) == elements_);
   const torch::NoGradGuard no_grad;
-  if (type_ == FrozenStorage::Type::kBFloat16) {
+  if (type_ == memory::FrozenStorage::Type::kBFloat16) {
     OverValues(values, shape_).copy_(half_);
     return;
   }
@@ -122,9 +123,9 @@ void StoredWeight::Load(std::span<float> values) const {
 }
 
 torch::Tensor StoredWeight::Values(torch::ScalarType type) const {
-  if (type_ == FrozenStorage::Type::kBFloat16) return half_.to(type);
+  if (type_ == memory::FrozenStorage::Type::kBFloat16) return half_.to(type);
   torch::Tensor values = at::index_select(table_, 0, codes_.to(torch::kInt32));
-  values.view({-1, kNf4Block}).mul_(scales_);
+  values.view({-1, memory::kNf4Block}).mul_(scales_);
   return values.view({-1}).narrow(0, 0, elements_).view(shape_).to(type);
 }
 
@@ -149,4 +150,4 @@ torch::Tensor StoredProduct(const torch::Tensor& input, std::shared_ptr<const St
   return ProductOfRows(rows, std::move(weight), bias, transposed).view(shape);
 }
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -11,14 +11,14 @@
 #include "memory/trace/lora.h"
 #include "worker/trainer/base/torch_headers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 
 // Not thread-safe while Store runs.
 class StoredWeight {
  public:
   // Of `shape`, without values yet, on `device`. `type`: kBFloat16 or kNf4. `table`: Nf4Table's on
   // the same device (kNf4).
-  StoredWeight(FrozenStorage::Type type, at::IntArrayRef shape, torch::Device device,
+  StoredWeight(memory::FrozenStorage::Type type, at::IntArrayRef shape, torch::Device device,
                torch::Tensor table);
 
   at::IntArrayRef sizes() const { return shape_; }
@@ -32,7 +32,7 @@ class StoredWeight {
   torch::Tensor Values(torch::ScalarType type) const;
 
  private:
-  FrozenStorage::Type type_;
+  memory::FrozenStorage::Type type_;
   std::vector<int64_t> shape_;
   int64_t elements_;
   torch::Tensor half_;    // kBFloat16
@@ -49,4 +49,4 @@ torch::Tensor Nf4Table(torch::Device device);
 torch::Tensor StoredProduct(const torch::Tensor& input, std::shared_ptr<const StoredWeight> weight,
                             const torch::Tensor& bias, bool transposed);
 
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST(MakeBpeVocabulary, MergesMustBeOfTokens) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -9,7 +9,7 @@
 #include "tests/fakes/temporary_folder.h"
 #include "tests/worker/text/golden_tokenizers.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -127,4 +127,4 @@ TEST_F(ByteBpeTest, BrokenFilesAreNamed) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

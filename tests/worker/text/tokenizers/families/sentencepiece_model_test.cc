@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/text/golden_tokenizers.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -137,4 +137,4 @@ TEST(SentencePieceModel, TruncatedFilesBreakOffWithAnError) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -11,7 +11,7 @@
 #include "tests/worker/text/golden_tokenizers.h"
 #include "worker/text/tokenizers/make_tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -98,4 +98,4 @@ TEST(SentencePieceFamilies, MissingFileIsNamed) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -13,7 +13,7 @@
 #include "worker/text/tokenizers/families/tokenizer_json_splits.h"
 #include "worker/text/tokenizers/parts/byte_alphabet.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -121,4 +121,4 @@ TEST(PostProcessor, TemplatesAreWhatTheyAddAround) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

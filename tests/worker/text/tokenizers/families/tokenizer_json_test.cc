@@ -10,7 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/worker/text/golden_tokenizers.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -186,4 +186,4 @@ TEST(TokenizerJson, BrokenFilesAreNamed) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

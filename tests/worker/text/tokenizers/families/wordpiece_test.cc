@@ -12,7 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/worker/text/golden_tokenizers.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -151,4 +151,4 @@ TEST(BertNormalizationOf, AccentsFollowCasingUnlessStated) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

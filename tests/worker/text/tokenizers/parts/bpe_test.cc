@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -163,4 +163,4 @@ TEST(Bpe, FrozenTokensAreTakenWhole) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

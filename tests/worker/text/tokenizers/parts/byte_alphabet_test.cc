@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 TEST(ByteAlphabet, WritesEveryByteAsOneCharacterAndBack) {
@@ -34,4 +34,4 @@ TEST(ByteAlphabet, OtherCharactersStandForNoBytes) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -10,7 +10,7 @@
 #include "tests/worker/text/golden_tokenizers.h"
 #include "worker/text/tokenizers/families/sentencepiece_model.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::HasSubstr;
@@ -99,4 +99,4 @@ TEST(Charsmap, BrokenTriesFindNothing) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

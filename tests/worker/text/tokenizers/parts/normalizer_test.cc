@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 struct NormalizerCase {
@@ -80,4 +80,4 @@ TEST(BertNormalizer, DropsBytesThatAreNotUtf8) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 std::string Normalized(SentencePieceNormalization options, absl::string_view text) {
@@ -39,4 +39,4 @@ TEST(SentencePieceNormalizer, UserDefinedPiecesStayAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

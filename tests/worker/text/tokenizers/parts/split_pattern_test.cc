@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAreArray;
@@ -88,4 +88,4 @@ TEST(SplitPattern, IsKnownByItsRegularExpressionAlone) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

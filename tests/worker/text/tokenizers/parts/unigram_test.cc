@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::Each;
@@ -63,4 +63,4 @@ TEST(Unigram, PrecisionDecidesNearTies) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

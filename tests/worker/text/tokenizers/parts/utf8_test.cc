@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 TEST(FindInvalidUtf8, GivesTheFirstBadByte) {
@@ -41,4 +41,4 @@ TEST(CharacterBegin, IsTheFirstByteOfTheCharacter) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -7,7 +7,7 @@
 #include "common/base/random.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 TEST(VocabTrie, FindsTheLongestTokenThatATextBeginsWith) {
@@ -69,4 +69,4 @@ TEST(VocabTrie, AgreesWithASearchByHand) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

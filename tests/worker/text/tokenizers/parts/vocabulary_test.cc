@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -61,4 +61,4 @@ TEST(Vocabulary, ErrorsNameFileAndLine) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -9,7 +9,7 @@
 #include "tests/worker/text/golden_tokenizers.h"
 #include "worker/text/tokenizers/families/wordpiece.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -160,4 +160,4 @@ TEST(TokenizedText, NeverGivesAPartOfACharacter) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/fakes/temporary_folder.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::ElementsAre;
@@ -81,4 +81,4 @@ TEST(TokenizerConfig, NamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -13,7 +13,7 @@
 #include "tests/worker/text/golden_tokenizers.h"
 #include "worker/text/tokenizers/make_tokenizer.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 using ::testing::HasSubstr;
@@ -192,4 +192,4 @@ TEST(Encode, TellsWhereTheTextsAre) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::text {
 namespace {
 
 TEST(TruncateLongestFirst, ShortensTheLongerOneFirst) {
@@ -47,4 +47,4 @@ TEST(TruncateLongestFirst, EqualsRemovingTokensOneByOne) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::text

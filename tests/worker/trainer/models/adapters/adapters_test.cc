@@ -22,7 +22,7 @@
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/optimizers/adamw.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr char kPeftPrefix[] = "base_model.model.";
@@ -101,7 +101,7 @@ class AdaptersTest : public testing::TestWithParam<Case> {
   }
 
   ModelShape shape_;
-  LoraOptions options_;
+  memory::LoraOptions options_;
   std::shared_ptr<TextClassifier> model_;
   ModelInput input_;
   torch::Tensor labels_;
@@ -224,7 +224,7 @@ TEST_P(AdaptersTest, AreSavedAsPeftSavesThem) {
 
 // As on a model whose weights are those that the base stands for.
 TEST_P(AdaptersTest, TrainOnAStoredBaseAsOnItsValues) {
-  using Type = FrozenStorage::Type;
+  using Type = memory::FrozenStorage::Type;
   const auto make = [this](Type base) {
     return *MakeTextClassifier(shape_, {.num_labels = 3, .dropout = 0.0}, torch::kCPU, base);
   };
@@ -269,7 +269,8 @@ TEST_P(AdaptersTest, TrainOnAStoredBaseAsOnItsValues) {
 
 INSTANTIATE_TEST_SUITE_P(Models, AdaptersTest,
                          testing::Values(Case{"tiny-bert", {"query", "value"}},
-                                         Case{"llama", {kAllLinear}}, Case{"gpt2", {"c_attn"}}),
+                                         Case{"llama", {memory::kAllLinear}},
+                                         Case{"gpt2", {"c_attn"}}),
                          [](const auto& tested) {
                            std::string name = tested.param.model;
                            std::erase(name, '-');
@@ -294,4 +295,4 @@ TEST(Adapters, ATargetThatMatchesNothingNamesWhatThereIs) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -12,7 +12,7 @@
 #include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/models/layers/layers.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,4 +118,4 @@ TEST_F(ModelFolderTest, AFailureLeavesNothingHalfWritten) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

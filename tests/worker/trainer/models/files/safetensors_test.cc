@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "worker/trainer/models/files/safetensors_writer.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::HasSubstr;
@@ -181,4 +181,4 @@ TEST(SafetensorsWriter, AFailedWriteLeavesTheOldFileAndNoLitter) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

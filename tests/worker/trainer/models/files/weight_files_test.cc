@@ -12,7 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "worker/trainer/models/files/safetensors_writer.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 namespace fs = std::filesystem;
@@ -125,4 +125,4 @@ TEST_F(WeightFilesTest, ABrokenIndexIsRefused) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -12,7 +12,7 @@
 #include "worker/trainer/models/files/safetensors_writer.h"
 #include "worker/trainer/models/text_classifier.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 using testing::ElementsAre;
@@ -276,4 +276,4 @@ TEST(MakeTextClassifier, RefusesWhatItCannotRun) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 torch::Tensor DrawnFrom(uint64_t seed, const torch::Tensor& input, double probability) {
@@ -92,4 +92,4 @@ TEST(CpuDropout, KeepsTypesAndTakesAnyLayout) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 // Of the standard normal distribution, by bisection.
@@ -40,7 +40,7 @@ TEST(Nf4, ValuesAreTheQuantilesThatThePaperDefines) {
 
 std::vector<float> RoundTrip(const std::vector<float>& values) {
   const auto blocks = static_cast<size_t>(Nf4Blocks(static_cast<int64_t>(values.size())));
-  std::vector<uint8_t> codes(blocks * kNf4Block / 2);
+  std::vector<uint8_t> codes(blocks * memory::kNf4Block / 2);
   std::vector<float> scales(blocks);
   QuantizeNf4(values, codes, scales);
   std::vector<float> back(values.size());
@@ -94,4 +94,4 @@ TEST(Nf4, RoundsToTheNearest) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -11,7 +11,7 @@
 #include "worker/trainer/models/layers/layers.h"
 #include "worker/trainer/training/backward_barrier.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
 constexpr int64_t kInputWidth = 32;
@@ -215,4 +215,4 @@ TEST(Recomputation, RunsOutOfMemoryCleanly) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer

@@ -7,10 +7,10 @@
 #include "worker/trainer/base/autocast.h"
 #include "worker/trainer/models/layers/nf4.h"
 
-namespace hpo {
+namespace hpo::trainer {
 namespace {
 
-using Type = FrozenStorage::Type;
+using Type = memory::FrozenStorage::Type;
 
 std::vector<float> RandomValues(int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));
@@ -47,10 +47,10 @@ TEST(StoredWeight, ValuesAreWhatIsStored) {
 
 // As of one thread, also where the last block is not full.
 TEST(StoredWeight, IsStoredByAllThreadsAlike) {
-  constexpr int64_t kElements = 5 * 1024 * kNf4Block + 13;
+  constexpr int64_t kElements = 5 * 1024 * memory::kNf4Block + 13;
   const std::vector<float> given = RandomValues(kElements);
   const auto blocks = static_cast<size_t>(Nf4Blocks(kElements));
-  std::vector<uint8_t> codes(blocks * kNf4Block / 2);
+  std::vector<uint8_t> codes(blocks * memory::kNf4Block / 2);
   std::vector<float> scales(blocks);
   QuantizeNf4(given, codes, scales);
   std::vector<float> expected(given.size());
@@ -122,4 +122,4 @@ TEST(StoredProduct, KeepsNothingWithoutAGradientToPassOn) {
 }
 
 }  // namespace
-}  // namespace hpo
+}  // namespace hpo::trainer
