@@ -39,6 +39,8 @@ struct Field {
   bool zero_is_known = false;  // a size of 0 is one; else it stands for "unknown"
   // Its name in messages (proto/convert/message_fields.h) where that is not the key.
   const char* wire = nullptr;
+  // false: not a column of its table (server/storage/row_codec.h), but its key, or rows of another.
+  bool in_row = true;
 };
 
 template <typename T>
