@@ -65,7 +65,7 @@ TrialPasses PassesOf(const TrainerJob& job, const TrainingOptions& options, cons
     if (first_batch == 0) first_batch = evaluation.size();
   }
   TrialPasses passes;
-  passes.begins_with_probe = job.policy != MemoryPolicy::kOff;
+  passes.begins_with_probe = job.task.memory.policy != MemoryPolicy::kOff;
   if (passes.begins_with_probe) {
     passes.stretches.push_back(
         {.steps = {PartsOf(data, HeaviestBatch(data.train, plan), plan, layout)},
@@ -73,13 +73,14 @@ TrialPasses PassesOf(const TrainerJob& job, const TrainingOptions& options, cons
                         evaluation.begin() + static_cast<std::ptrdiff_t>(first_batch)}});
   }
   int64_t step = 0;
-  for (int64_t epoch = 0; epoch < job.epochs && step < kMostPassedSteps; ++epoch) {
+  for (int64_t epoch = 0; epoch < job.task.trainer.epochs && step < kMostPassedSteps; ++epoch) {
     MeasuredSteps stretch;
     for (const BatchRows& batch :
          TrainingBatches(data.train, options.DrawOf(plan.effective_batch, epoch))) {
       stretch.steps.push_back(PartsOf(data, batch, plan, layout));
       if (++step == kMostPassedSteps) break;
-      if (job.measure_every_steps > 0 && step % job.measure_every_steps == 0) {
+      if (job.task.trainer.measure_every_steps > 0 &&
+          step % job.task.trainer.measure_every_steps == 0) {
         stretch.evaluation = evaluation;
         passes.stretches.push_back(std::exchange(stretch, {}));
       }

@@ -22,14 +22,14 @@ LengthHistogram LengthsOf(const EncodedDataset& data) {
   return lengths;
 }
 
-absl::StatusOr<TaskData> ReadRows(const TrainerJob& job, TaskKind task) {
+absl::StatusOr<TaskData> ReadRows(const TrainerSpec& trainer, TaskKind task) {
   switch (task) {
     case TaskKind::kTextClassification:
-      return LoadTaskData(job.train_path, job.validation_path, job.labels);
+      return LoadTaskData(trainer.train, trainer.validation, trainer.labels);
     case TaskKind::kTextRegression:
-      return LoadRegressionData(job.train_path, job.validation_path, job.labels);
+      return LoadRegressionData(trainer.train, trainer.validation, trainer.labels);
     case TaskKind::kLanguageModeling:
-      return LoadPlainTexts(job.train_path, job.validation_path);
+      return LoadPlainTexts(trainer.train, trainer.validation);
     case TaskKind::kMultiQuery:
     case TaskKind::kMultiQuerySpans:
       break;
@@ -49,10 +49,10 @@ absl::Status CheckPredictsTokens(const EncodedDataset& data, const Dataset& rows
   return absl::OkStatus();
 }
 
-absl::StatusOr<TextData> LoadRows(const TrainerJob& job, const TrainingOptions& options,
+absl::StatusOr<TextData> LoadRows(const TrainerSpec& trainer, const TrainingOptions& options,
                                   TaskKind task, RowEncoder encode) {
   TextData data;
-  HPO_ASSIGN_OR_RETURN(const TaskData files, ReadRows(job, task));
+  HPO_ASSIGN_OR_RETURN(const TaskData files, ReadRows(trainer, task));
   data.labels = files.train.label_names;
   HPO_ASSIGN_OR_RETURN(data.train, encode(files.train));
   HPO_ASSIGN_OR_RETURN(data.validation, encode(files.validation));
@@ -66,11 +66,11 @@ absl::StatusOr<TextData> LoadRows(const TrainerJob& job, const TrainingOptions& 
   return data;
 }
 
-absl::StatusOr<TextData> LoadQueries(const TrainerJob& job, const TrainingOptions& options,
+absl::StatusOr<TextData> LoadQueries(const TrainerSpec& trainer, const TrainingOptions& options,
                                      const Tokenizer* span_tokenizer, int64_t max_length,
                                      RowEncoder encode) {
-  HPO_ASSIGN_OR_RETURN(QuerySets sets, LoadQuerySets(job.train_path, job.validation_path,
-                                                     {.labels = job.labels,
+  HPO_ASSIGN_OR_RETURN(QuerySets sets, LoadQuerySets(trainer.train, trainer.validation,
+                                                     {.labels = trainer.labels,
                                                       .most_aspects = options.config.most_aspects,
                                                       .span_tokenizer = span_tokenizer,
                                                       .max_length = max_length},
@@ -127,7 +127,8 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
 
 absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
                                       const ModelFolder& model, const TokenCache& tokens) {
-  const TaskKind task = ParseTaskKind(job.task).value_or(TaskKind::kTextClassification);
+  const TrainerSpec& trainer = job.task.trainer;
+  const TaskKind task = ParseTaskKind(trainer.task).value_or(TaskKind::kTextClassification);
   const int64_t max_length = std::min(options.config.max_length, model.shape.max_positions);
   std::vector<TruncatedRows> truncated;
   std::vector<std::string> warnings;
@@ -145,8 +146,8 @@ absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptio
   const Tokenizer* const span_tokenizer =
       task == TaskKind::kMultiQuerySpans ? model.tokenizer.get() : nullptr;
   absl::StatusOr<TextData> data =
-      AsksQueries(task) ? LoadQueries(job, options, span_tokenizer, max_length, encode)
-                        : LoadRows(job, options, task, encode);
+      AsksQueries(task) ? LoadQueries(trainer, options, span_tokenizer, max_length, encode)
+                        : LoadRows(trainer, options, task, encode);
   HPO_RETURN_IF_ERROR(data.status());
   data->task = task;
   data->max_length = max_length;
