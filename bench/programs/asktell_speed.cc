@@ -29,8 +29,9 @@ absl::Status AskAndTell(agent::CoordinatorClient& client, const std::string& ses
   if (!asked->assignment.has_value()) {
     return absl::UnavailableError(absl::StrCat("no trial within 5 s: ", asked->waiting_for));
   }
-  FinishRequest request{.lease = asked->assignment->lease, .final_plan = asked->assignment->plan};
-  request.outcome = Completed{.metrics = {{"value", ValueOf(asked->assignment->params)}}};
+  FinishRequest request{.lease = asked->assignment->lease,
+                        .final_plan = asked->assignment->task.plan};
+  request.outcome = Completed{.metrics = {{"value", ValueOf(asked->assignment->task.params)}}};
   return client.FinishTrial(session, RandomId(), request).status();
 }
 

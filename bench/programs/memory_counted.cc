@@ -292,13 +292,13 @@ class Bench {
     trial.micro_batch = trial.batch_size;
     const trainer::SyntheticFolder folder(trial, arguments_.folder);
     TrainerJob job = folder.Job();
-    job.policy = MemoryPolicy::kStrict;
+    job.task.memory.policy = MemoryPolicy::kStrict;
     trainer::JobDescription description;
     const auto predicted = Predict(job, description);
     if (!predicted.ok()) return predicted.status();
     const Bytes need = predicted->needed_limit + device_.baseline;
     for (const Bytes limit : Rungs(need)) {
-      job.limit = limit;
+      job.task.limit = limit;
       const OutcomeMessage outcome = RunJob(job);
       const bool ran =
           outcome.outcome.has_value() && std::holds_alternative<Completed>(*outcome.outcome);

@@ -4,7 +4,7 @@
 
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
-#include "common/study/study_fields.h"
+#include "common/protocol/trial_task_fields.h"
 #include "common/study/trial_fields.h"
 #include "nlohmann/json.hpp"
 
@@ -14,25 +14,10 @@ void VisitFields(Is<TrainerJob> auto& job, auto visit) {
   visit({"study"}, job.study);
   visit({"trial"}, job.trial.value);
   visit({"attempt"}, job.attempt.value);
-  visit({"params"}, job.params);
-  visit({"task", kAlways}, job.task);
-  visit({"train_path"}, job.train_path);
-  visit({"validation_path"}, job.validation_path);
-  visit({"labels", kAlways}, job.labels);
-  visit({"epochs"}, job.epochs);
-  visit({"measure_every_steps", kAlways}, job.measure_every_steps);
+  VisitFields(job.task, visit);
   visit({"model_name", kAlways}, job.model_name);
   visit({"model_path", kAlways}, job.model_path);
-  visit({"model_init", kAlways}, job.model_init);
-  visit({"objective"}, job.objective);
   visit({"device", kAlways}, job.device);
-  visit({"policy", kAlways}, job.policy);
-  visit({"allow_checkpointing", kAlways}, job.allow_checkpointing);
-  visit({"admission", kAlways}, job.admission);
-  visit({"limit", kAlways}, job.limit);
-  visit({"plan"}, job.plan);
-  visit({"predicted", kAlways}, job.predicted);
-  visit({"seed"}, job.seed);
   visit({"output_dir"}, job.output_dir);
   visit({"checkpoint_dir", kAlways}, job.checkpoints.folder);
   visit({"checkpoint_every_steps", kAlways}, job.checkpoints.every_steps);

@@ -13,8 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/base/bytes.h"
-#include "common/space/params.h"
-#include "common/study/study.h"
+#include "common/protocol/trial_task.h"
 #include "common/study/trial.h"
 
 namespace hpo {
@@ -57,28 +56,11 @@ struct TrainerJob {
   std::string study;
   TrialNumber trial;
   AttemptNumber attempt;
-  // Parameters of the trial over the study's trainer defaults: complete.
-  ParamMap params;
-  std::string task = "text-classification";
-  std::string train_path;
-  std::string validation_path;
-  std::vector<std::string> labels;  // empty: from the training data
-  int64_t epochs = 3;
-  int64_t measure_every_steps = 0;
+  TrialTask task;
   std::string model_name;
-  std::string model_path;  // folder; empty: the trainer needs none
-  std::string model_init = "pretrained";
-  Objective objective;         // first objective: decides which weights are best
+  std::string model_path;      // folder; empty: the trainer needs none
   std::string device = "cpu";  // "cpu", "cuda:0"
-  MemoryPolicy policy = MemoryPolicy::kPlan;
-  // Under kPlan layers may be computed again, where no micro-batch fits without.
-  bool allow_checkpointing = false;
-  bool admission = true;  // refuse by estimate before starting
-  Bytes limit;            // budget of live bytes; 0: none
-  MemoryPlan plan;        // ignored by trainers without the capability `plan`
-  Bytes predicted;        // the server's estimate for `plan`; 0: none
-  uint64_t seed = 0;
-  std::string output_dir;  // best weights, logs; exists
+  std::string output_dir;      // best weights, logs; exists
   CheckpointSpec checkpoints;
   bool operator==(const TrainerJob&) const = default;
 };

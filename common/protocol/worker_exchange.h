@@ -10,8 +10,8 @@
 #include "absl/time/time.h"
 #include "common/base/bytes.h"
 #include "common/base/ids.h"
-#include "common/space/params.h"
-#include "common/study/study.h"
+#include "common/protocol/trial_task.h"
+#include "common/study/metric_constraint.h"
 #include "common/study/trial.h"
 
 namespace hpo {
@@ -34,19 +34,10 @@ struct LeaseRef {
 
 struct Assignment {
   LeaseRef lease;
-  ParamMap params;
-  MemoryPlan plan;
-  Bytes predicted;
-  Bytes required;  // the same with its margin: what must be free at the start
-  Bytes limit;
-  bool admission = true;
+  TrialTask task;
+  Bytes required;  // the prediction with its margin: what must be free at the start; 0: not known
   bool demonstration = false;
-  MemoryPolicy policy = MemoryPolicy::kPlan;
-  bool allow_checkpointing = false;  // as MemorySpec's
-  TrainerSpec trainer;
-  Objective objective;
   std::vector<MetricConstraint> constraints;
-  uint64_t seed = 0;
 };
 
 struct FinishedStudy {

@@ -1,6 +1,7 @@
 // The fields of what a worker and the server tell each other.
 #pragma once
 
+#include "common/protocol/trial_task_fields.h"
 #include "common/protocol/worker_exchange.h"
 #include "common/study/study_fields.h"
 #include "common/study/trial_fields.h"
@@ -24,34 +25,18 @@ void VisitFields(Is<Registration> auto& registration, auto visit) {
 // Messages have these among their own.
 void VisitFields(Is<LeaseRef> auto& lease, auto visit) {
   visit({"study"}, lease.trial.study);
-  visit({"trial"}, lease.trial.number);
-  visit({"attempt"}, lease.attempt);
-  visit({"lease_token"}, lease.token);
-  visit({"database"}, lease.database);
+  visit({"trial"}, lease.trial.number.value);
+  visit({"attempt"}, lease.attempt.value);
+  visit({.key = "token", .wire = "lease_token"}, lease.token);
+  visit({"database", kAlways}, lease.database);
 }
 
-// Of the trainer those that travel; its defaults are part of the parameters already.
 void VisitFields(Is<Assignment> auto& assignment, auto visit) {
   VisitFields(assignment.lease, visit);
-  visit({"params"}, assignment.params);
-  visit({"plan"}, assignment.plan);
-  visit({"predicted"}, assignment.predicted);
+  VisitFields(assignment.task, visit);
   visit({"required"}, assignment.required);
-  visit({"limit"}, assignment.limit);
-  visit({"admission"}, assignment.admission);
   visit({"demonstration"}, assignment.demonstration);
-  visit({"memory_policy"}, assignment.policy);
-  visit({"allow_checkpointing"}, assignment.allow_checkpointing);
-  visit({"task"}, assignment.trainer.task);
-  visit({"train"}, assignment.trainer.train);
-  visit({"validation"}, assignment.trainer.validation);
-  visit({"labels"}, assignment.trainer.labels);
-  visit({"epochs"}, assignment.trainer.epochs);
-  visit({"measure_every_steps"}, assignment.trainer.measure_every_steps);
-  visit({"model_init"}, assignment.trainer.model_init);
-  visit({"objective"}, assignment.objective);
   visit({"constraints"}, assignment.constraints);
-  visit({"seed"}, assignment.seed);
 }
 
 void VisitFields(Is<FinishedStudy> auto& finished, auto visit) {
@@ -107,8 +92,8 @@ void VisitFields(Is<FinishRequest> auto& request, auto visit) {
   visit({"memory"}, request.memory);
   visit({"final_plan", kAlways}, request.final_plan);
   visit({"measurements"}, request.measurements);
-  visit({"memory_records"}, request.memory_records);
-  visit({"attributes"}, request.attributes);
+  visit({"memory_records", kAlways}, request.memory_records);
+  visit({"attributes", kAlways}, request.attributes);
 }
 
 void VisitFields(Is<FinishResult> auto& result, auto visit) {

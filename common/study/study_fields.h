@@ -53,23 +53,30 @@ void VisitFields(Is<TrainerSpec> auto& trainer, auto visit) {
        "the `task` is then `custom`"},
       trainer.command);
   visit({"workdir", kAlways, "", "where it runs", "the worker's folder"}, trainer.workdir);
-  visit({"task", kRequired, "",
-         "also `text-regression`, `language-modeling`, `multi-query`, `multi-query-spans`; any "
-         "name with a trainer of your own"},
-        trainer.task);
+  visit(
+      InJob({"task", kRequired, "",
+             "also `text-regression`, `language-modeling`, `multi-query`, `multi-query-spans`; any "
+             "name with a trainer of your own"}),
+      trainer.task);
   constexpr const char* kUnlessCustom = "required, but with a task of your own";
-  visit({"train", kRequired, "", "a file, below the worker's `--data` folder or absolute",
-         kUnlessCustom},
+  visit(InJob({"train", kRequired, "", "a file, below the worker's `--data` folder or absolute",
+               kUnlessCustom},
+              {.key = "train_path", .wire = "train", .presence = kRequired}),
         trainer.train);
-  visit({"validation", kRequired, "", "a file, as `train`", kUnlessCustom}, trainer.validation);
-  visit({"epochs", kRequired, "≥ 1", "passes over the training data"}, trainer.epochs);
-  visit({"init", kRequired, "", "`random` trains from scratch, without weights"},
+  visit(InJob({"validation", kRequired, "", "a file, as `train`", kUnlessCustom},
+              {.key = "validation_path", .wire = "validation", .presence = kRequired}),
+        trainer.validation);
+  visit(
+      InJob({"epochs", kRequired, "≥ 1", "passes over the training data"}, {.presence = kRequired}),
+      trainer.epochs);
+  visit(InJob({"init", kRequired, "", "`random` trains from scratch, without weights"},
+              {.key = "model_init"}),
         trainer.model_init);
-  visit({"measure_every_steps", kRequired, "≥ 0",
-         "optimizer steps between measurements; 0: at the end of each epoch"},
+  visit(InJob({"measure_every_steps", kRequired, "≥ 0",
+               "optimizer steps between measurements; 0: at the end of each epoch"}),
         trainer.measure_every_steps);
-  visit({"labels", kRequired, "", "names of the labels, in order; `[\"no\", \"yes\"]`",
-         "from the training data, sorted"},
+  visit(InJob({"labels", kRequired, "", "names of the labels, in order; `[\"no\", \"yes\"]`",
+               "from the training data, sorted"}),
         trainer.labels);
   visit({"defaults", kRequired, "",
          "parameters that are not searched: `{train.precision: bf16, data.subset: 0.1}`"},
@@ -107,19 +114,22 @@ void VisitFields(Is<Budget> auto& budget, auto visit) {
 }
 
 void VisitFields(Is<MemorySpec> auto& memory, auto visit) {
-  visit({"policy", kRequired, "",
-         "`plan` splits the effective batch so that it fits; `strict` takes the batch literally; "
-         "`\"off\"` estimates nothing"},
-        memory.policy);
+  visit(
+      InJob(
+          {"policy", kRequired, "",
+           "`plan` splits the effective batch so that it fits; `strict` takes the batch literally; "
+           "`\"off\"` estimates nothing"},
+          {.wire = "memory_policy"}),
+      memory.policy);
   visit({"headroom", kAlways, "",
          "kept free of what a worker may use; `auto`: 2 %, at least 256 MiB on a GPU, nothing on a "
          "CPU",
          kAutoWord},
         memory.headroom);
-  visit(
-      {"allow_checkpointing", kRequired, "",
-       "a plan may compute layers again in backward, where a micro-batch of one row does not fit"},
-      memory.allow_checkpointing);
+  visit(InJob({"allow_checkpointing", kRequired, "",
+               "a plan may compute layers again in backward, where a micro-batch of one row does "
+               "not fit"}),
+        memory.allow_checkpointing);
   visit(
       {"allow_lower_precision", kRequired, "", "a plan may choose bfloat16, after everything else"},
       memory.allow_lower_precision);

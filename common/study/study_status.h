@@ -47,8 +47,6 @@ enum class StudyOrder { kRun, kPause, kStop };
 
 // "RUN", "PAUSE", "STOP".
 absl::string_view Name(StudyOrder order);
-// nullopt for an unknown name.
-std::optional<StudyOrder> ParseStudyOrder(absl::string_view name);
 
 struct WorkerStatus {
   std::string name;

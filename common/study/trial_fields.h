@@ -172,9 +172,9 @@ void VisitFields(Is<Measurement> auto& measurement, auto visit) {
   visit({"metrics"}, measurement.metrics);
 }
 
-// What is shown and exchanged of attempts and trials; how they are stored, their tables say.
+// What is shown, exchanged and stored of attempts and trials.
 void VisitFields(Is<Attempt> auto& attempt, auto visit) {
-  visit({"number"}, attempt.number.value);
+  visit({.key = "number", .in_row = false}, attempt.number.value);
   visit({"state"}, attempt.state);
   visit({"worker"}, attempt.worker);
   visit({.key = "capacity", .zero_is_known = true}, attempt.capacity);
@@ -182,7 +182,7 @@ void VisitFields(Is<Attempt> auto& attempt, auto visit) {
   visit({"plan"}, attempt.plan);
   visit({"final_plan"}, attempt.final_plan);
   visit({"memory"}, attempt.memory);
-  visit({"memory_records"}, attempt.memory_records);
+  visit({.key = "memory_records", .in_row = false}, attempt.memory_records);
   visit({"end_note"}, attempt.end_note);
   visit({"started"}, attempt.started);
   visit({"ended"}, attempt.ended);
@@ -190,8 +190,8 @@ void VisitFields(Is<Attempt> auto& attempt, auto visit) {
 
 // Without its attempts.
 void VisitFields(Is<Trial> auto& trial, auto visit) {
-  visit({"study"}, trial.id.study);
-  visit({"number"}, trial.id.number);
+  visit({.key = "study", .in_row = false}, trial.id.study);
+  visit({.key = "number", .in_row = false}, trial.id.number);
   visit({"state"}, trial.state);
   visit({"value"}, trial.value);
   visit({"violation"}, trial.violation);
@@ -203,11 +203,11 @@ void VisitFields(Is<Trial> auto& trial, auto visit) {
   visit({"forced_micro_batch"}, trial.forced_micro_batch);
   visit({.key = "min_capacity", .zero_is_known = true}, trial.min_capacity);
   visit({"outcome"}, trial.outcome);
-  visit({"last_measurement"}, trial.last_measurement);
+  visit({.key = "last_measurement", .in_row = false}, trial.last_measurement);
   visit({"created"}, trial.created);
   visit({"started"}, trial.started);
   visit({"ended"}, trial.ended);
-  visit({"attributes"}, trial.attributes);
+  visit({.key = "attributes", .in_row = false}, trial.attributes);
 }
 
 }  // namespace hpo

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "nlohmann/json.hpp"
 #include "server/storage/answer_store.h"
+#include "server/storage/row_codec.h"
 #include "server/trials/lease_token.h"
 
 namespace hpo::server {
@@ -23,26 +23,17 @@ std::vector<DataSetFacts> DataOf(const StudySpec& spec, const WorkerFacts& facts
   return used;
 }
 
-// The trial and the attempt of a recorded answer; nullopt: it cannot be read.
+// A recorded answer.
 struct GivenTrial {
   std::string study;
   TrialNumber trial;
   AttemptNumber attempt;
 };
-std::string AnswerText(const GivenTrial& given) {
-  return nlohmann::json{
-      {"study", given.study}, {"trial", given.trial.value}, {"attempt", given.attempt.value}}
-      .dump();
-}
-std::optional<GivenTrial> AnswerFromText(const std::string& text) {
-  const nlohmann::json given = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const bool whole = given.is_object() && given.contains("study") && given["study"].is_string() &&
-                     given.contains("trial") && given["trial"].is_number_integer() &&
-                     given.contains("attempt") && given["attempt"].is_number_integer();
-  if (!whole) return std::nullopt;
-  return GivenTrial{.study = given["study"],
-                    .trial = TrialNumber{given["trial"].get<int64_t>()},
-                    .attempt = AttemptNumber{given["attempt"].get<int64_t>()}};
+
+void VisitFields(Is<GivenTrial> auto& given, auto visit) {
+  visit({"study"}, given.study);
+  visit({"trial"}, given.trial.value);
+  visit({"attempt"}, given.attempt.value);
 }
 
 }  // namespace
@@ -58,8 +49,8 @@ absl::StatusOr<std::optional<Assignment>> TrialGranter::Replay(const Asker& aske
   if (!answer) return std::nullopt;
   // What cannot be read, whose lease is gone, or was made by a server before this one that did not
   // make tokens so: this id asks again.
-  const std::optional<GivenTrial> given = AnswerFromText(*answer);
-  if (!given) return std::nullopt;
+  const absl::StatusOr<GivenTrial> given = FromText<GivenTrial>(*answer, "response");
+  if (!given.ok()) return std::nullopt;
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(given->study));
   const std::optional<HeldLease> lease = study->open.FindLease(given->trial);
   if (!lease || lease->attempt != given->attempt) return std::nullopt;
@@ -106,8 +97,9 @@ absl::StatusOr<AttemptRecord> TrialGranter::Start(TrialTransaction& transaction,
   transaction.Changed(trial.id.number, "started");
   const GivenTrial given{study.name(), trial.id.number, attempt.attempt.number};
   HPO_RETURN_IF_ERROR(transaction.answers.Forget(asker.request_id, kAcquireTrial));
-  HPO_RETURN_IF_ERROR(transaction.answers.Record(
-      asker.request_id, kAcquireTrial, asker.facts.worker, AnswerText(given), transaction.now));
+  HPO_RETURN_IF_ERROR(transaction.answers.Record(asker.request_id, kAcquireTrial,
+                                                 asker.facts.worker, JsonText(ToJson(given)),
+                                                 transaction.now));
   return attempt;
 }
 

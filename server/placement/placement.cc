@@ -120,19 +120,18 @@ sampler::AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, Tr
 Assignment MakeAssignment(const StudySpec& study, const Trial& trial,
                           const AttemptRecord& attempt) {
   return Assignment{.lease = LeaseRef{trial.id, attempt.attempt.number, attempt.token},
-                    .params = CompleteParams(study, trial.params),
-                    .plan = attempt.attempt.plan,
-                    .predicted = attempt.attempt.predicted,
+                    .task = {.params = CompleteParams(study, trial.params),
+                             .trainer = study.trainer,
+                             .memory = study.memory,
+                             .objective = study.objectives.front(),
+                             .admission = trial.admission,
+                             .limit = attempt.limit,
+                             .plan = attempt.attempt.plan,
+                             .predicted = attempt.attempt.predicted,
+                             .seed = SeedOf(study, trial)},
                     .required = attempt.required,
-                    .limit = attempt.limit,
-                    .admission = trial.admission,
                     .demonstration = trial.demonstration,
-                    .policy = study.memory.policy,
-                    .allow_checkpointing = study.memory.allow_checkpointing,
-                    .trainer = study.trainer,
-                    .objective = study.objectives.front(),
-                    .constraints = study.constraints,
-                    .seed = SeedOf(study, trial)};
+                    .constraints = study.constraints};
 }
 
 uint64_t SeedOf(const StudySpec& study, const Trial& trial) {

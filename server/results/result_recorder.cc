@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "common/protocol/worker_exchange_fields.h"
 #include "memory/plan/fit_decision.h"
 #include "nlohmann/json.hpp"
 #include "server/leases/attempt_end.h"
@@ -40,18 +41,10 @@ std::string BodyOf(const LeaseRef& lease, ReleaseReason reason) {
   return JsonText({{"lease", LeaseJson(lease)}, {"reason", std::string(Name(reason))}});
 }
 
-std::string AnswerText(const FinishResult& result) {
-  return JsonText({{"state", std::string(Name(result.state))}, {"stored", result.stored}});
-}
-
 absl::StatusOr<FinishResult> AnswerFromText(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const bool whole = json.is_object() && json.contains("state") && json["state"].is_string() &&
-                     json.contains("stored") && json["stored"].is_boolean();
-  if (!whole) return absl::InternalError("the recorded answer of FinishTrial cannot be read");
-  FinishResult result{.stored = json["stored"].get<bool>()};
-  HPO_ASSIGN_OR_RETURN(result.state, EnumFromText<TrialState>(json["state"].get<std::string>()));
-  return result;
+  absl::StatusOr<FinishResult> result = FromText<FinishResult>(text, "response");
+  if (result.ok()) return result;
+  return absl::InternalError("the recorded answer of FinishTrial cannot be read");
 }
 
 absl::StatusOr<AttemptRecord> LoadProved(const AttemptStore& attempts, const LeaseRef& lease) {
@@ -245,7 +238,7 @@ absl::StatusOr<FinishResult> ResultRecorder::FinishTrial(const std::string& requ
       return absl::OkStatus();
     }
     HPO_ASSIGN_OR_RETURN(result, Finish(transaction, *study, request, *judged));
-    return transaction.answers.Record(request_id, kFinishTrial, body, AnswerText(result),
+    return transaction.answers.Record(request_id, kFinishTrial, body, JsonText(ToJson(result)),
                                       transaction.now);
   };
   const absl::Status written = state_.writer.Write(*study, work);

@@ -59,10 +59,6 @@ AcquireCall FromProto(const v1::AcquireTrialRequest& proto) {
   return FromMessage<AcquireCall>(proto).value();
 }
 
-v1::Assignment ToProto(const Assignment& assignment) {
-  return ToMessage<v1::Assignment>(assignment);
-}
-
 v1::AcquireTrialResponse ToProto(const AcquireResult& result) {
   return ToMessage<v1::AcquireTrialResponse>(result);
 }

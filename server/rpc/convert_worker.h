@@ -27,7 +27,6 @@ AcquireCall FromProto(const v1::AcquireTrialRequest& proto);
 
 // Of the trainer spec: task, data files, epochs, measure_every_steps, model_init and labels travel;
 // its defaults are part of the parameters already.
-v1::Assignment ToProto(const Assignment& assignment);
 
 v1::AcquireTrialResponse ToProto(const AcquireResult& result);
 

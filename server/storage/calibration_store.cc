@@ -1,44 +1,70 @@
 #include "server/storage/calibration_store.h"
 
+#include <utility>
+
 #include "common/base/status.h"
-#include "nlohmann/json.hpp"
 #include "server/storage/row_codec.h"
 
 namespace hpo::server {
 
+void VisitColumns(Is<ResidualRecord> auto& record, auto visit) {
+  visit({"plan"}, record.plan);
+  visit({"predicted"}, record.predicted.needed_limit);
+  visit({"predicted_live"}, record.predicted.live_peak);
+  visit({"predicted_reserved"}, record.predicted.reserved_peak);
+  visit({"fragile"}, record.predicted.fragile);
+  visit({"live"}, record.used.live_peak);
+  visit({"reserved"}, record.used.reserved_peak);
+  visit({"device_used"}, record.used.device_peak);
+  visit({"usable"}, record.limit);
+  visit({"score"}, record.residual.score);
+  visit({"censored"}, record.residual.censored);
+  visit({"device_kind"}, record.device.kind);
+  visit({"device"}, record.device.name);
+  visit({"driver"}, record.device.driver);
+  visit({"torch_build"}, record.torch_build);
+}
+
+namespace {
+
+// What calibration needs of a row; `predicted` says the residual's band.
+struct JudgedEstimate {
+  CalibrationStore::Stored stored;
+  Bytes predicted;
+};
+
+void VisitColumns(Is<JudgedEstimate> auto& estimate, auto visit) {
+  visit({"version"}, estimate.stored.version);
+  visit({"predicted"}, estimate.predicted);
+  visit({"score"}, estimate.stored.residual.score);
+  visit({"censored"}, estimate.stored.residual.censored);
+  visit({"device_kind"}, estimate.stored.residual.residual_class.device_kind);
+}
+
+}  // namespace
+
 absl::StatusOr<int64_t> CalibrationStore::Insert(int64_t study_id, const ResidualRecord& record,
                                                  absl::Time now) {
-  HPO_RETURN_IF_ERROR(
-      database_
-          .Prepare("INSERT INTO memory_residual VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, "
-                   "?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)")
-          .Bind(study_id, record.trial.value, record.attempt.value,
-                JsonText(PlanToJson(record.plan)), record.predicted.needed_limit,
-                record.predicted.live_peak, record.predicted.reserved_peak,
-                record.predicted.fragile, record.used.live_peak, record.used.reserved_peak,
-                record.used.device_peak, record.limit, record.residual.score,
-                record.residual.censored, record.device.kind, record.device.name,
-                record.device.driver, record.torch_build, now)
-          .Run());
+  HPO_RETURN_IF_ERROR(InsertRow(database_, "INSERT INTO memory_residual",
+                                {{"study_id", study_id},
+                                 {"number", record.trial.value},
+                                 {"attempt", record.attempt.value},
+                                 {"time", absl::ToUnixMicros(now)}},
+                                record));
   return database_.LastInsertId();
 }
 
 absl::StatusOr<std::vector<CalibrationStore::Stored>> CalibrationStore::LoadAll(
     int64_t last) const {
-  Statement rows = database_.Prepare(
-      "SELECT version, predicted, score, censored, device_kind FROM memory_residual "
-      "WHERE version <= ?1 ORDER BY version");
-  rows.Bind(last);
+  HPO_ASSIGN_OR_RETURN(std::vector<JudgedEstimate> estimates,
+                       SelectAll(database_, JudgedEstimate(),
+                                 "memory_residual WHERE version <= ?1 ORDER BY version", last));
   std::vector<Stored> residuals;
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return residuals;
-    residuals.push_back({.version = rows.Int(0),
-                         .residual = {.residual_class = {.device_kind = rows.Text(4),
-                                                         .band = memory::BandOf(rows.Size(1))},
-                                      .score = rows.Real(2),
-                                      .censored = rows.Bool(3)}});
+  for (JudgedEstimate& estimate : estimates) {
+    estimate.stored.residual.residual_class.band = memory::BandOf(estimate.predicted);
+    residuals.push_back(std::move(estimate.stored));
   }
+  return residuals;
 }
 
 }  // namespace hpo::server

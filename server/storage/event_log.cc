@@ -1,8 +1,15 @@
 #include "server/storage/event_log.h"
 
 #include "common/base/status.h"
+#include "server/storage/row_codec.h"
 
 namespace hpo::server {
+
+void VisitColumns(Is<EventLog::Event> auto& event, auto visit) {
+  visit({"sequence"}, event.sequence);
+  visit({"kind"}, event.kind);
+  visit({"number"}, event.trial);
+}
 
 absl::StatusOr<int64_t> EventLog::Append(TrialNumber trial, absl::string_view kind,
                                          absl::Time now) {
@@ -25,16 +32,9 @@ absl::StatusOr<int64_t> EventLog::Append(TrialNumber trial, absl::string_view ki
 }
 
 absl::StatusOr<std::vector<EventLog::Event>> EventLog::After(int64_t sequence, int limit) const {
-  Statement rows = database_.Prepare(
-      "SELECT sequence, kind, number FROM event WHERE study_id = ?1 AND sequence > ?2 ORDER BY "
-      "sequence LIMIT ?3");
-  rows.Bind(study_id_, sequence, limit);
-  std::vector<Event> events;
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return events;
-    events.push_back({rows.Int(0), rows.Text(1), TrialNumber{rows.Int(2)}});
-  }
+  return SelectAll(database_, Event(),
+                   "event WHERE study_id = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3",
+                   study_id_, sequence, limit);
 }
 
 absl::Status EventLog::Forget(int64_t last) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/protocol/worker_facts_fields.h"
+#include "common/study/status_fields.h"
 #include "common/study/study_json.h"
 #include "common/study/trial_fields.h"
 #include "nlohmann/json.hpp"
@@ -13,15 +14,49 @@
 #include "server/storage/row_codec.h"
 
 namespace hpo::server {
-namespace {
 
-absl::StatusOr<StudySpec> SpecFromText(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return absl::DataLossError("stored study: expected JSON");
-  return StudyFromJson(json);
+// With its space and its constraints, of which its list of fields says nothing.
+template <>
+struct JsonForm<StudySpec> {
+  static nlohmann::json Write(const StudySpec& spec) { return StudyToJson(spec); }
+  static absl::StatusOr<StudySpec> Read(const nlohmann::json& json) { return StudyFromJson(json); }
+};
+
+void VisitColumns(Is<StudyRecord> auto& study, auto visit) {
+  visit({"id"}, study.id);
+  visit({"spec"}, study.spec);
+  visit({"created"}, study.created);
+  visit({"next_number"}, study.next_number);
+  visit({"num_budgeted"}, study.num_budgeted);
+  visit({"last_sequence"}, study.last_sequence);
+  visit({"wall_clock"}, study.wall_clock);
+  visit({"study_order"}, study.order);
+  visit({"failures_from"}, study.failures_from);
 }
 
-}  // namespace
+void VisitColumns(Is<StudyPrior> auto& prior, auto visit) {
+  visit({"prior"}, prior.study);
+  visit({"trials"}, prior.trials);
+  visit({"num_skipped"}, prior.num_skipped);
+  visit({"why_skipped"}, prior.why_skipped);
+}
+
+void VisitColumns(Is<StudyStore::Birth> auto& birth, auto visit) {
+  visit({"id"}, birth.id);
+  visit({"name"}, birth.name);
+  visit({"created"}, birth.created);
+}
+
+void VisitColumns(Is<WorkerFacts> auto& facts, auto visit) {
+  visit({"name"}, facts.worker);
+  visit({"instance_key"}, facts.instance_key);
+  visit({"version"}, facts.version);
+  visit({"torch_build"}, facts.torch_build);
+  visit({"trainer"}, facts.trainer);
+  visit({"device"}, facts.device.name);
+  visit({"capacity"}, facts.capacity);
+  visit({"process"}, facts.process);
+}
 
 absl::StatusOr<int64_t> StudyStore::BeginEpoch(absl::Time now) {
   HPO_RETURN_IF_ERROR(AnswerStore(database_).ForgetOld(now));
@@ -57,7 +92,7 @@ absl::StatusOr<int64_t> StudyStore::Insert(const StudySpec& spec, absl::Time now
   HPO_RETURN_IF_ERROR(CheckNotOptunas(spec.name));
   HPO_RETURN_IF_ERROR(
       database_.Prepare("INSERT INTO study (name, spec, stated, created) VALUES (?1, ?2, ?2, ?3)")
-          .Bind(spec.name, StudyToJson(spec).dump(), now)
+          .Bind(spec.name, ToColumn(spec), now)
           .Run());
   const int64_t id = database_.LastInsertId();
   HPO_RETURN_IF_ERROR(BumpStudiesVersion());
@@ -66,7 +101,7 @@ absl::StatusOr<int64_t> StudyStore::Insert(const StudySpec& spec, absl::Time now
 
 absl::Status StudyStore::UpdateSpec(int64_t study_id, const StudySpec& spec) {
   HPO_RETURN_IF_ERROR(database_.Prepare("UPDATE study SET spec = ?2 WHERE id = ?1")
-                          .Bind(study_id, StudyToJson(spec).dump())
+                          .Bind(study_id, ToColumn(spec))
                           .Run());
   return BumpStudiesVersion();
 }
@@ -80,7 +115,7 @@ absl::Status StudyStore::UpdateOrder(int64_t study_id, StudyOrder order,
 
 absl::Status StudyStore::RecordStated(int64_t study_id, const StudySpec& spec) {
   return database_.Prepare("UPDATE study SET stated = ?2 WHERE id = ?1")
-      .Bind(study_id, StudyToJson(spec).dump())
+      .Bind(study_id, ToColumn(spec))
       .Run();
 }
 
@@ -88,7 +123,7 @@ absl::StatusOr<StudySpec> StudyStore::LoadStated(int64_t study_id) const {
   Statement row = database_.Prepare("SELECT stated FROM study WHERE id = ?1");
   row.Bind(study_id);
   HPO_RETURN_IF_ERROR(row.Next().status());
-  return SpecFromText(row.Text(0));
+  return FromText<StudySpec>(row.Text(0), "stated");
 }
 
 absl::Status StudyStore::BumpStudiesVersion() {
@@ -96,13 +131,7 @@ absl::Status StudyStore::BumpStudiesVersion() {
 }
 
 absl::StatusOr<std::vector<StudyStore::Birth>> StudyStore::Births() const {
-  std::vector<Birth> births;
-  Statement rows = database_.Prepare("SELECT id, name, created FROM study ORDER BY id");
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return births;
-    births.push_back({.id = rows.Int(0), .name = rows.Text(1), .created = rows.Time(2)});
-  }
+  return SelectAll(database_, Birth(), "study ORDER BY id");
 }
 
 absl::StatusOr<int64_t> StudyStore::StudiesVersion() const {
@@ -112,20 +141,7 @@ absl::StatusOr<int64_t> StudyStore::StudiesVersion() const {
 }
 
 absl::StatusOr<StudyRecord> StudyStore::ReadStudy(const Statement& row) const {
-  StudyRecord study;
-  study.id = row.Int(0);
-  HPO_ASSIGN_OR_RETURN(study.spec, SpecFromText(row.Text(1)));
-  study.created = row.Time(2);
-  study.next_number = row.Int(3);
-  study.num_budgeted = row.Int(4);
-  study.last_sequence = row.Int(5);
-  study.wall_clock = absl::Microseconds(row.Int(6));
-  const std::optional<StudyOrder> order = ParseStudyOrder(row.Text(7));
-  if (!order) {
-    return absl::DataLossError(absl::StrCat("expected an order, got '", row.Text(7), "'"));
-  }
-  study.order = *order;
-  study.failures_from = TrialNumber{row.Int(8)};
+  HPO_ASSIGN_OR_RETURN(StudyRecord study, ReadRow<StudyRecord>(row));
   Statement data = database_.Prepare("SELECT file, digest FROM study_data WHERE study_id = ?1");
   data.Bind(study.id);
   for (;;) {
@@ -140,8 +156,7 @@ absl::StatusOr<StudyRecord> StudyStore::ReadStudy(const Statement& row) const {
 absl::StatusOr<StudyStore::Studies> StudyStore::LoadAll() const {
   Studies studies;
   Statement rows = database_.Prepare(
-      "SELECT id, spec, created, next_number, num_budgeted, last_sequence, wall_clock, "
-      "study_order, failures_from, name FROM study ORDER BY id");
+      absl::StrCat("SELECT ", ColumnNames<StudyRecord>(), ", name FROM study ORDER BY id"));
   for (;;) {
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
     if (!row) return studies;
@@ -151,7 +166,7 @@ absl::StatusOr<StudyStore::Studies> StudyStore::LoadAll() const {
     } else if (absl::IsUnavailable(study.status())) {
       return study.status();
     } else {
-      studies.unreadable[rows.Text(9)] = std::string(study.status().message());
+      studies.unreadable[rows.Text(rows.num_columns() - 1)] = std::string(study.status().message());
     }
   }
 }
@@ -160,30 +175,16 @@ absl::Status StudyStore::RecordPriors(int64_t study_id, const std::vector<StudyP
   HPO_RETURN_IF_ERROR(
       database_.Prepare("DELETE FROM study_prior WHERE study_id = ?1").Bind(study_id).Run());
   for (size_t i = 0; i < priors.size(); ++i) {
-    HPO_RETURN_IF_ERROR(database_.Prepare("INSERT INTO study_prior VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
-                            .Bind(study_id, static_cast<int64_t>(i), priors[i].study,
-                                  ToJson(priors[i].trials).dump(), priors[i].num_skipped,
-                                  priors[i].why_skipped)
-                            .Run());
+    HPO_RETURN_IF_ERROR(InsertRow(database_, "INSERT INTO study_prior",
+                                  {{"study_id", study_id}, {"position", static_cast<int64_t>(i)}},
+                                  priors[i]));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<StudyPrior>> StudyStore::LoadPriors(int64_t study_id) const {
-  std::vector<StudyPrior> priors;
-  Statement rows = database_.Prepare(
-      "SELECT prior, trials, num_skipped, why_skipped FROM study_prior WHERE study_id = ?1 ORDER "
-      "BY position");
-  rows.Bind(study_id);
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return priors;
-    StudyPrior prior{
-        .study = rows.Text(0), .num_skipped = rows.Int(2), .why_skipped = rows.Text(3)};
-    HPO_ASSIGN_OR_RETURN(prior.trials,
-                         FromText<std::vector<TrialNumber>>(rows.Text(1), "warm start's trials"));
-    priors.push_back(std::move(prior));
-  }
+  return SelectAll(database_, StudyPrior(), "study_prior WHERE study_id = ?1 ORDER BY position",
+                   study_id);
 }
 
 absl::Status StudyStore::AddWallClock(int64_t study_id, absl::Duration used) {
@@ -207,11 +208,8 @@ absl::Status StudyStore::PinData(int64_t study_id, const std::string& study,
 }
 
 absl::Status StudyStore::UpsertWorker(const WorkerFacts& facts, absl::Time now) {
-  return database_
-      .Prepare("INSERT OR REPLACE INTO worker VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
-      .Bind(facts.worker, facts.instance_key, facts.version, facts.torch_build, facts.trainer,
-            facts.device.name, facts.capacity, now, JsonText(ToJson(facts.process)))
-      .Run();
+  return InsertRow(database_, "INSERT OR REPLACE INTO worker",
+                   {{"registered", absl::ToUnixMicros(now)}}, facts);
 }
 
 absl::StatusOr<ProcessIdentity> StudyStore::LoadProcess(const std::string& worker,

@@ -3,14 +3,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "server/storage/row_codec.h"
 
 namespace hpo::server {
 
+void VisitColumns(Is<SuggestionRecord> auto& suggestion, auto visit) {
+  visit({"capacity"}, suggestion.capacity);
+  visit({"calibration_version"}, suggestion.calibration_version);
+  visit({"history_sequence"}, suggestion.history_sequence);
+  visit({"sampler"}, suggestion.sampler);
+  visit({"score"}, suggestion.score);
+}
+
 absl::Status SuggestionStore::Insert(TrialNumber trial, const SuggestionRecord& suggestion) {
-  return database_.Prepare("INSERT INTO suggestion VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
-      .Bind(study_id_, trial.value, suggestion.capacity, suggestion.calibration_version,
-            suggestion.history_sequence, suggestion.sampler, suggestion.score)
-      .Run();
+  return InsertRow(database_, "INSERT INTO suggestion",
+                   {{"study_id", study_id_}, {"number", trial.value}}, suggestion);
 }
 
 absl::StatusOr<std::string> SuggestionStore::LoadSampler(TrialNumber trial) const {

@@ -8,11 +8,38 @@
 #include "common/base/status.h"
 #include "server/storage/attempt_store.h"
 #include "server/storage/attribute_store.h"
+#include "server/storage/record_columns.h"
 #include "server/storage/row_codec.h"
-#include "server/storage/trial_row.h"
 
 namespace hpo::server {
+
+void VisitColumns(Is<TrialStore::LastEvent> auto& event, auto visit) {
+  visit({"number"}, event.trial);
+  visit({"last_sequence"}, event.sequence);
+}
+
 namespace {
+
+// How many trials are alike in what TrialCounts tells apart.
+struct AlikeTrials {
+  std::string state;
+  std::string prune_reason;
+  bool demonstration = false;
+  bool budgeted = false;
+  bool infeasible = false;
+  bool oom_met = false;
+  int64_t count = 0;
+};
+
+void VisitColumns(Is<AlikeTrials> auto& alike, auto visit) {
+  visit({"state"}, alike.state);
+  visit({"prune_reason"}, alike.prune_reason);
+  visit({"demonstration"}, alike.demonstration);
+  visit({"budgeted"}, alike.budgeted);
+  visit({"violation > 0"}, alike.infeasible);
+  visit({"oom_met"}, alike.oom_met);
+  visit({"COUNT(*)"}, alike.count);
+}
 
 // " AND column IN ('A', 'B')"; empty for no names. Names are ours, never a caller's text.
 template <typename Enum>
@@ -57,7 +84,9 @@ void AddCount(TrialCounts& counts, TrialState state, int64_t count) {
 
 absl::Status TrialStore::InsertTrial(const TrialRecord& record) {
   const Trial& trial = record.trial;
-  HPO_RETURN_IF_ERROR(InsertTrialRow(database_, study_id_, record));
+  HPO_RETURN_IF_ERROR(InsertRow(database_, "INSERT INTO trial",
+                                {{"study_id", study_id_}, {"number", trial.id.number.value}},
+                                record));
   return database_
       .Prepare(
           "UPDATE study SET next_number = next_number + 1, num_budgeted = num_budgeted + ?2 "
@@ -68,7 +97,9 @@ absl::Status TrialStore::InsertTrial(const TrialRecord& record) {
 
 absl::Status TrialStore::UpdateTrial(const TrialRecord& record) {
   const Trial& trial = record.trial;
-  HPO_RETURN_IF_ERROR(UpdateTrialRow(database_, study_id_, record));
+  HPO_RETURN_IF_ERROR(UpdateRow(database_, "trial",
+                                {{"study_id", study_id_}, {"number", trial.id.number.value}},
+                                record, " AND state IN ('QUEUED', 'RUNNING')"));
   if (database_.NumChanged() == 1) return ReadBack(LoadTrial(trial.id.number).status());
   return absl::FailedPreconditionError(
       absl::StrCat("trial ", study_, " #", trial.id.number.value,
@@ -93,23 +124,23 @@ Trial UnreadableTrial(const TrialId& id, const absl::Status& why) {
   return trial;
 }
 
+TrialRecord TrialStore::Blank() const {
+  return {.study_id = study_id_, .trial = {.id = {.study = study_}}};
+}
+
 absl::StatusOr<TrialRecord> TrialStore::LoadTrial(TrialNumber number) const {
-  Statement row = database_.Prepare(
-      absl::StrCat("SELECT ", TrialColumns(), " FROM trial WHERE study_id = ?1 AND number = ?2"));
-  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, number.value).Next());
-  if (found) return ReadTrialRow(row, study_id_, study_);
+  HPO_ASSIGN_OR_RETURN(std::optional<TrialRecord> record,
+                       SelectFirst(database_, Blank(), "trial WHERE study_id = ?1 AND number = ?2",
+                                   study_id_, number.value));
+  if (record.has_value()) return *std::move(record);
   return absl::NotFoundError(absl::StrCat("study ", study_, ": no trial #", number.value));
 }
 
 absl::StatusOr<std::optional<TrialRecord>> TrialStore::FindByOrigin(
     const std::string& origin) const {
-  Statement row = database_.Prepare(
-      absl::StrCat("SELECT ", TrialColumns(),
-                   " FROM trial WHERE study_id = ?1 AND origin = ?2 AND origin <> ''"));
-  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, origin).Next());
-  if (!found) return std::nullopt;
-  HPO_ASSIGN_OR_RETURN(TrialRecord record, ReadTrialRow(row, study_id_, study_));
-  return record;
+  return SelectFirst(database_, Blank(),
+                     "trial WHERE study_id = ?1 AND origin = ?2 AND origin <> ''", study_id_,
+                     origin);
 }
 
 absl::StatusOr<TrialRecord> TrialStore::LoadTrialWithAttempts(TrialNumber number) const {
@@ -140,7 +171,7 @@ absl::StatusOr<Trial> TrialStore::LoadTrialToShow(TrialNumber number) const {
 }
 
 absl::StatusOr<Trial> TrialStore::ReadTrialToShow(const Statement& row) const {
-  absl::StatusOr<TrialRecord> record = ReadTrialRow(row, study_id_, study_);
+  absl::StatusOr<TrialRecord> record = ReadRow(row, Blank());
   absl::Status read = record.status();
   if (read.ok()) {
     absl::StatusOr<std::optional<Measurement>> last = LoadLastMeasurement(*record);
@@ -157,15 +188,8 @@ absl::StatusOr<Trial> TrialStore::ReadTrialToShow(const Statement& row) const {
 }
 
 absl::StatusOr<std::vector<TrialStore::LastEvent>> TrialStore::LastEvents() const {
-  Statement rows = database_.Prepare(
-      "SELECT number, last_sequence FROM trial WHERE study_id = ?1 ORDER BY last_sequence, number");
-  rows.Bind(study_id_);
-  std::vector<LastEvent> events;
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return events;
-    events.push_back({.trial = TrialNumber{rows.Int(0)}, .sequence = rows.Int(1)});
-  }
+  return SelectAll(database_, LastEvent(),
+                   "trial WHERE study_id = ?1 ORDER BY last_sequence, number", study_id_);
 }
 
 absl::StatusOr<std::vector<Trial>> TrialStore::ListTrials(const TrialFilter& filter,
@@ -173,9 +197,10 @@ absl::StatusOr<std::vector<Trial>> TrialStore::ListTrials(const TrialFilter& fil
                                                           int limit) const {
   const absl::string_view order = filter.newest_first ? " DESC" : " ASC";
   const absl::string_view past = filter.newest_first ? "<" : ">";
-  Statement rows = database_.Prepare(absl::StrCat(
-      "SELECT ", TrialColumns(), " FROM trial WHERE study_id = ?1 AND (?2 IS NULL OR number ", past,
-      " ?2)", FilterText(filter), " ORDER BY number", order, " LIMIT ?3"));
+  Statement rows = database_.Prepare(
+      absl::StrCat("SELECT ", ColumnNames<TrialRecord>(),
+                   " FROM trial WHERE study_id = ?1 AND (?2 IS NULL OR number ", past, " ?2)",
+                   FilterText(filter), " ORDER BY number", order, " LIMIT ?3"));
   std::optional<int64_t> start;
   if (after) start = after->value;
   rows.Bind(study_id_, start, limit);
@@ -195,38 +220,37 @@ absl::StatusOr<int64_t> TrialStore::CountTrials(const TrialFilter& filter) const
 }
 
 absl::StatusOr<TrialCounts> TrialStore::Count() const {
-  Statement rows = database_.Prepare(
-      "SELECT state, demonstration, oom_met, prune_reason, COUNT(*), budgeted, violation > 0 FROM "
-      "trial WHERE study_id = ?1 GROUP BY 1, 2, 3, 4, 6, 7");
-  rows.Bind(study_id_);
+  HPO_ASSIGN_OR_RETURN(const std::vector<AlikeTrials> all,
+                       SelectAll(database_, AlikeTrials(),
+                                 "trial WHERE study_id = ?1 GROUP BY 1, 2, 3, 4, 5, 6", study_id_));
   TrialCounts counts;
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return counts;
-    const int64_t count = rows.Int(4);
-    if (rows.Bool(1)) {
-      counts.demonstration += count;
+  for (const AlikeTrials& alike : all) {
+    if (alike.demonstration) {
+      counts.demonstration += alike.count;
       continue;
     }
-    if (!rows.Bool(5)) {
-      counts.imported += count;
+    if (!alike.budgeted) {
+      counts.imported += alike.count;
       continue;
     }
-    const std::optional<TrialState> state = ParseName<TrialState>(rows.Text(0));
+    const std::optional<TrialState> state = ParseName<TrialState>(alike.state);
     // Named with the study's unreadable ones.
     if (!state) continue;
-    AddCount(counts, *state, count);
-    if (rows.Bool(6)) counts.infeasible += count;
-    if (rows.Bool(2)) counts.oom_met += count;
-    if (rows.Bool(2) && *state == TrialState::kCompleted) counts.oom_recovered += count;
-    if (rows.Text(3) == Name(PruneReason::kPredictedOutOfMemory)) counts.oom_predicted += count;
+    AddCount(counts, *state, alike.count);
+    if (alike.infeasible) counts.infeasible += alike.count;
+    if (alike.oom_met) counts.oom_met += alike.count;
+    if (alike.oom_met && *state == TrialState::kCompleted) counts.oom_recovered += alike.count;
+    if (alike.prune_reason == Name(PruneReason::kPredictedOutOfMemory)) {
+      counts.oom_predicted += alike.count;
+    }
   }
+  return counts;
 }
 
 absl::StatusOr<std::vector<Trial>> TrialStore::ListBest(Direction direction, int limit) const {
   const absl::string_view order = direction == Direction::kMaximize ? " DESC" : " ASC";
   const std::string query = absl::StrCat(
-      "SELECT ", TrialColumns(),
+      "SELECT ", ColumnNames<TrialRecord>(),
       " FROM trial WHERE study_id = ?1 AND state = 'COMPLETED' AND value IS NOT NULL AND "
       "demonstration = 0 ORDER BY violation, value",
       order, ", number LIMIT ?2");

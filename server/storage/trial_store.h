@@ -70,6 +70,8 @@ class TrialStore {
   absl::StatusOr<std::vector<Trial>> ListBest(Direction direction, int limit) const;
 
  private:
+  // What a row does not hold.
+  TrialRecord Blank() const;
   absl::StatusOr<Trial> ReadTrialToShow(const Statement& row) const;
   absl::StatusOr<std::optional<Measurement>> LoadLastMeasurement(const TrialRecord& record) const;
 

@@ -160,9 +160,9 @@ void BeTraced(const std::string& hold) {
 }
 
 double BestMetric(const TrainerJob& job) {
-  const double lr = FindDouble(job.params, "train.lr").value_or(3e-5);
-  const double length = FindDouble(job.params, "tok.max_length").value_or(256);
-  const auto batch = static_cast<double>(std::max<int64_t>(1, job.plan.effective_batch));
+  const double lr = FindDouble(job.task.params, "train.lr").value_or(3e-5);
+  const double length = FindDouble(job.task.params, "tok.max_length").value_or(256);
+  const auto batch = static_cast<double>(std::max<int64_t>(1, job.task.plan.effective_batch));
   const double distance = std::pow(std::log10(lr) + 4.5, 2) + std::pow((length - 256) / 256, 2) +
                           std::pow(std::log2(batch) - 5, 2) / 16;
   return std::exp(-distance / 2);
@@ -173,20 +173,20 @@ class FakeTrial {
   // `leaked` outlives the trial.
   FakeTrial(Channel& channel, const TrainerJob& job, std::vector<std::string>& leaked)
       : channel_(channel), job_(job), leaked_(leaked) {
-    plan_ = job.plan;
+    plan_ = job.task.plan;
   }
 
   void Run() {
-    if (const auto text = Knob(job_.params, "say")) std::cerr << *text << std::endl;
-    leaked_.emplace_back(static_cast<size_t>(IntKnob(job_.params, "leak_mib", 0)) << 20, 'x');
+    if (const auto text = Knob(job_.task.params, "say")) std::cerr << *text << std::endl;
+    leaked_.emplace_back(static_cast<size_t>(IntKnob(job_.task.params, "leak_mib", 0)) << 20, 'x');
     SendMemory("Training Start");
     if (!FitMemory()) return;
-    if (const int64_t seconds = IntKnob(job_.params, "stop_seconds", 0); seconds > 0) {
+    if (const int64_t seconds = IntKnob(job_.task.params, "stop_seconds", 0); seconds > 0) {
       channel_.Send(ProgressMessage{.step = 0, .stop_time = absl::Seconds(seconds)});
     }
-    const int64_t count = IntKnob(job_.params, "measurements", 3);
+    const int64_t count = IntKnob(job_.task.params, "measurements", 3);
     for (int64_t k = 1; k <= count; ++k) {
-      if (k == IntKnob(job_.params, "fault_step", 1) && !Fault()) return;
+      if (k == IntKnob(job_.task.params, "fault_step", 1) && !Fault()) return;
       if (!Pace()) return;
       Measure(k);
     }
@@ -197,20 +197,20 @@ class FakeTrial {
  private:
   // The OOM region; false: the trial has ended there.
   bool FitMemory() {
-    const int64_t threshold = IntKnob(job_.params, "oom_above", -1);
-    const int64_t length = FindInt(job_.params, "tok.max_length").value_or(256);
+    const int64_t threshold = IntKnob(job_.task.params, "oom_above", -1);
+    const int64_t length = FindInt(job_.task.params, "tok.max_length").value_or(256);
     if (threshold < 0) return true;
     while (plan_.micro_batch * length > threshold * (plan_.checkpointing ? 2 : 1)) {
       ++report_.num_ooms;
       SendMemory("OOM Error");
-      if (IntKnob(job_.params, "recover", 0) != 1 || !Shrink()) {
+      if (IntKnob(job_.task.params, "recover", 0) != 1 || !Shrink()) {
         OutOfMemory oom;
-        oom.kind = ParseName<OomKind>(Knob(job_.params, "oom_kind").value_or(""))
+        oom.kind = ParseName<OomKind>(Knob(job_.task.params, "oom_kind").value_or(""))
                        .value_or(OomKind::kConfiguration);
-        oom.needed = job_.predicted;
+        oom.needed = job_.task.predicted;
         oom.requested = MiB(length);
         oom.peak = MiB(plan_.micro_batch * length);
-        oom.limit = job_.limit;
+        oom.limit = job_.task.limit;
         oom.phase = "forward";
         oom.plan = plan_;
         oom.message = "fake out of memory";
@@ -231,14 +231,14 @@ class FakeTrial {
       plan_.micro_batch = (plan_.micro_batch + 1) / 2;
       return true;
     }
-    return job_.allow_checkpointing && !std::exchange(plan_.checkpointing, true);
+    return job_.task.memory.allow_checkpointing && !std::exchange(plan_.checkpointing, true);
   }
 
   // False: the trial has ended there.
   bool Fault() {
-    const std::string fault = Knob(job_.params, "fault").value_or("");
+    const std::string fault = Knob(job_.task.params, "fault").value_or("");
     if (fault.empty()) return true;
-    if (const auto once = Knob(job_.params, "fault_once")) {
+    if (const auto once = Knob(job_.task.params, "fault_once")) {
       if (std::filesystem::exists(*once)) return true;
       std::ofstream(*once) << "done\n";
     }
@@ -253,7 +253,7 @@ class FakeTrial {
       channel_.SendText("{\"type\":\"measure");
       std::exit(3);
     }
-    if (fault == "undying") BeTraced(Knob(job_.params, "fault_hold").value_or(""));
+    if (fault == "undying") BeTraced(Knob(job_.task.params, "fault_hold").value_or(""));
     if (fault == "close" || fault == "undying") {
       channel_.Close();
       WaitForever();
@@ -271,18 +271,19 @@ class FakeTrial {
 
   // Waits as told; false: stopped meanwhile.
   bool Pace() {
-    if (const auto fifo = Knob(job_.params, "pace_fifo")) {
+    if (const auto fifo = Knob(job_.task.params, "pace_fifo")) {
       if (pace_fd_ < 0) pace_fd_ = open(fifo->c_str(), O_RDONLY | O_CLOEXEC);
       char byte = 0;
       [[maybe_unused]] const ssize_t count = read(pace_fd_, &byte, 1);
     }
-    const auto message = channel_.Receive(static_cast<int>(IntKnob(job_.params, "pace_ms", 0)));
+    const auto message =
+        channel_.Receive(static_cast<int>(IntKnob(job_.task.params, "pace_ms", 0)));
     if (channel_.closed()) std::exit(0);
     if (!message) return true;
     if (std::holds_alternative<ShutdownRequest>(*message)) std::exit(0);
     const auto* stop = std::get_if<StopRequest>(&*message);
     if (stop == nullptr) std::exit(99);
-    poll(nullptr, 0, static_cast<int>(IntKnob(job_.params, "stop_ms", 0)));
+    poll(nullptr, 0, static_cast<int>(IntKnob(job_.task.params, "stop_ms", 0)));
     if (stop->reason == "pruned") {
       Finish(StoppedByPruner{.pruner = "", .step = last_.step, .metrics = last_.metrics});
     } else {
@@ -292,11 +293,11 @@ class FakeTrial {
   }
 
   void Measure(int64_t k) {
-    const std::string metric = Knob(job_.params, "metric").value_or("macro_f1");
+    const std::string metric = Knob(job_.task.params, "metric").value_or("macro_f1");
     const double value = BestMetric(job_) * (1 - std::pow(2.0, -static_cast<double>(k)));
     last_ = {.step = k, .epoch = static_cast<double>(k), .metrics = {{metric, value}}};
     channel_.Send(MeasurementMessage{last_});
-    if (IntKnob(job_.params, "best", 0) == 0) return;
+    if (IntKnob(job_.task.params, "best", 0) == 0) return;
     best_path_ = job_.output_dir + "/best";
     std::filesystem::create_directories(best_path_);
     std::ofstream(best_path_ + "/model.safetensors") << "weights of step " << k << "\n";
@@ -308,7 +309,7 @@ class FakeTrial {
             .allocated = MiB(1),
             .reserved = MiB(2),
             .free = MiB(64),
-            .total = job_.limit,
+            .total = job_.task.limit,
             .peak = MiB(plan_.micro_batch),
             .plan = std::nullopt,
             .step = last_.step};
@@ -316,12 +317,12 @@ class FakeTrial {
   void SendMemory(const std::string& stage) { channel_.Send(Memory(stage)); }
 
   void Finish(std::optional<TrialOutcome> outcome) {
-    report_.limit = job_.limit;
+    report_.limit = job_.task.limit;
     report_.live_peak = MiB(plan_.micro_batch);
     channel_.Send(OutcomeMessage{.outcome = std::move(outcome),
                                  .memory = report_,
                                  .final_plan = plan_,
-                                 .clean = IntKnob(job_.params, "clean", 1) == 1});
+                                 .clean = IntKnob(job_.task.params, "clean", 1) == 1});
   }
 
   Channel& channel_;

@@ -64,7 +64,7 @@ RunExit ExitOf(int status) {
 // Python would keep what it prints until there is enough of it; TensorFlow and JAX would take the
 // whole card at once, so that what a trial needs could not be seen.
 std::map<std::string, std::string> ProgramEnvironment(const TrainerJob& job) {
-  std::map<std::string, std::string> environment = ParamVariables(job.params);
+  std::map<std::string, std::string> environment = ParamVariables(job.task.params);
   environment.emplace("HPO_OUTPUT_DIR", job.output_dir);
   for (const auto& [name, value] :
        {std::pair{"PYTHONUNBUFFERED", "1"}, std::pair{"TF_FORCE_GPU_ALLOW_GROWTH", "true"},
@@ -95,16 +95,16 @@ class CommandRun {
         card_(std::move(card)),
         events_(events),
         stop_(stop),
-        reader_(job.objective.metric, options.patterns) {}
+        reader_(job.task.objective.metric, options.patterns) {}
 
   // How the program ended; nullopt: stopped on request without a result.
   std::optional<TrialOutcome> Run() {
     const std::map<std::string, std::string> values = JobValues(job_, plan_);
     const absl::StatusOr<std::string> command =
-        options_.command.Fill(job_.params, values, /*for_shell=*/true);
+        options_.command.Fill(job_.task.params, values, /*for_shell=*/true);
     if (!command.ok()) return Misconfigured("--trainer", command.status());
     absl::StatusOr<std::string> metrics_file =
-        options_.metrics_file.Fill(job_.params, values, /*for_shell=*/false);
+        options_.metrics_file.Fill(job_.task.params, values, /*for_shell=*/false);
     if (!metrics_file.ok()) return Misconfigured("--metrics-file", metrics_file.status());
     metrics_file_ = *std::move(metrics_file);
     const absl::Status configured = WriteConfigs(values);
@@ -155,8 +155,8 @@ class CommandRun {
   // The files that the command names.
   absl::Status WriteConfigs(const std::map<std::string, std::string>& values) const {
     for (const char* place : {"config", "config:yaml", "config:json"}) {
-      if (!options_.command.Has(place) || job_.params.contains(place)) continue;
-      HPO_RETURN_IF_ERROR(WriteFileAtomically(values.at(place), ConfigText(job_.params)));
+      if (!options_.command.Has(place) || job_.task.params.contains(place)) continue;
+      HPO_RETURN_IF_ERROR(WriteFileAtomically(values.at(place), ConfigText(job_.task.params)));
     }
     return absl::OkStatus();
   }
@@ -202,7 +202,7 @@ class CommandRun {
     if (card_.has_value()) peak_ = std::max(peak_, card_->Held(Descendants(getpid())));
     if (!on_cpu() || over_limit_) return;
     peak_ = std::max(peak_, child.Resident());
-    if (job_.limit.count == 0 || peak_ <= job_.limit) return;
+    if (job_.task.limit.count == 0 || peak_ <= job_.task.limit) return;
     over_limit_ = true;
     child.Signal(SIGKILL);
   }
@@ -212,14 +212,14 @@ class CommandRun {
     if (over_limit_) {
       return RanOut(OomKind::kConfiguration, absl::StrCat("the program held ", FormatBytes(peak_),
                                                           " of host memory; the trial's limit is ",
-                                                          FormatBytes(job_.limit)));
+                                                          FormatBytes(job_.task.limit)));
     }
     if (!reader_.error().ok()) return Misread();
     const bool is_unread = ended_well && metrics_file_.empty() && reader_.unread().has_value();
     if (stopped() && (!ended_well || is_unread)) return Stopped();
     if (is_unread) return Unread(*reader_.unread());
     const absl::StatusOr<Metrics> metrics = Result();
-    const bool has_result = metrics.ok() && metrics->contains(job_.objective.metric);
+    const bool has_result = metrics.ok() && metrics->contains(job_.task.objective.metric);
     if (ended_well && has_result) {
       return Completed{.metrics = *metrics};
     }
@@ -246,7 +246,7 @@ class CommandRun {
 
   // The last measurement is not the result, and nobody would see that.
   TrialOutcome Unread(const UnreadObjective& unread) const {
-    const std::string& metric = job_.objective.metric;
+    const std::string& metric = job_.task.objective.metric;
     std::string text;
     const bool is_null = unread.value && (*unread.value == "None" || *unread.value == "null");
     if (unread.value) {
@@ -293,14 +293,14 @@ class CommandRun {
     }
     if (!metrics_file_is_new_) return absl::NotFoundError("which it has not written");
     HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(metrics_file_));
-    if (const std::optional<Metrics> metrics = ParseMetrics(text, job_.objective.metric)) {
+    if (const std::optional<Metrics> metrics = ParseMetrics(text, job_.task.objective.metric)) {
       return *metrics;
     }
     return absl::InvalidArgumentError(absl::StrCat("got ", DescribeJson(text)));
   }
 
   TrialOutcome WithoutResult(const absl::StatusOr<Metrics>& metrics) const {
-    const std::string& metric = job_.objective.metric;
+    const std::string& metric = job_.task.objective.metric;
     std::string text = absl::StrCat("the program exited with status 0 without the metric ", metric);
     if (metrics_file_.empty()) {
       absl::StrAppend(&text, ": expected a line such as {\"", metric,
@@ -323,7 +323,7 @@ class CommandRun {
     OutOfMemory oom;
     oom.kind = kind;
     oom.peak = peak();
-    oom.limit = job_.limit;
+    oom.limit = job_.task.limit;
     oom.step = reader_.last() ? reader_.last()->step : 0;
     oom.plan = plan_;
     oom.message = std::move(message);
@@ -352,9 +352,9 @@ class CommandRun {
 CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, EventSink& events,
                       StopSource& stop, GpuProbe* probe, const std::string& card) {
   CommandEnd end;
-  MemoryPlan plan = job.plan;
+  MemoryPlan plan = job.task.plan;
   MemoryReport& memory = end.message.memory;
-  memory.limit = job.limit;
+  memory.limit = job.task.limit;
   Bytes& peak = job.device == "cpu" ? memory.live_peak : memory.device_peak;
   for (;;) {
     CommandRun run(options, job, plan, WatchCard(probe, card), events, stop);
@@ -371,9 +371,11 @@ CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, Even
       return end;
     }
     ++memory.num_ooms;
-    events.Send(MemoryMessage{
-        .stage = "OOM Error", .peak = run.peak(), .predicted = job.predicted, .step = oom->step});
-    const bool may_plan = options.Plans() && job.policy == MemoryPolicy::kPlan;
+    events.Send(MemoryMessage{.stage = "OOM Error",
+                              .peak = run.peak(),
+                              .predicted = job.task.predicted,
+                              .step = oom->step});
+    const bool may_plan = options.Plans() && job.task.memory.policy == MemoryPolicy::kPlan;
     if (!may_plan || plan.micro_batch <= 1 || run.stopped()) return end;
     plan.micro_batch /= 2;
     ++memory.num_replans;

@@ -28,6 +28,13 @@ enum Presence {
 inline constexpr char kAutoWord[] = "auto";
 inline constexpr char kNotSent[] = "";
 
+// What a field of a study is in the job of a trainer (common/protocol/trial_task.h).
+struct JobField {
+  const char* key = nullptr;   // nullptr: the job does not have it
+  const char* wire = nullptr;  // its name in messages where that is not `key`
+  Presence presence = kAlways;
+};
+
 struct Field {
   const char* key;
   Presence presence = kRequired;
@@ -39,7 +46,17 @@ struct Field {
   bool zero_is_known = false;  // a size of 0 is one; else it stands for "unknown"
   // Its name in messages (proto/convert/message_fields.h) where that is not the key.
   const char* wire = nullptr;
+  JobField job = {};
+  // false: not a column of its table (server/storage/row_codec.h), but its key, or rows of another.
+  bool in_row = true;
 };
+
+// `field`, which the job of a trainer has as well: by its own key unless `job` names another.
+constexpr Field InJob(Field field, JobField job = {}) {
+  field.job = job;
+  if (job.key == nullptr) field.job.key = field.key;
+  return field;
+}
 
 template <typename T>
 concept HasFields = requires(T& value) {

@@ -126,7 +126,9 @@ TEST(StudyProto, AnIntegerStepMayBeLeftOut) {
 
 TEST(StudyProto, WhatSaysNothingIsRefused) {
   EXPECT_FALSE(FromProto(v1::Domain()).ok());
-  EXPECT_FALSE(FromProto(v1::Objective()).ok());
+  v1::Study study;
+  study.add_objectives();
+  EXPECT_EQ(FromProto(study).status().message(), "expected a direction, got 0");
   v1::SearchSpace space;
   space.add_parameters()->set_name("x");
   EXPECT_EQ(FromProto(space).status().code(), absl::StatusCode::kInvalidArgument);

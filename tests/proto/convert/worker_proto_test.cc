@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/protocol/trial_task_fields.h"
+#include "hpo/v1/worker.pb.h"
+#include "proto/convert/message_fields.h"
+#include "proto/convert/outcome_proto.h"
+#include "tests/fakes/full_values.h"
+
 namespace hpo {
 namespace {
 
@@ -124,6 +130,14 @@ TEST(WorkerProto, ReleaseReasonsRoundTrip) {
     EXPECT_EQ(FromProto(ToProto(reason)).value(), reason);
   }
   EXPECT_FALSE(FromProto(v1::RELEASE_REASON_UNSPECIFIED).ok());
+}
+
+// A field of a study that a trainer's job has and the message lacks ends this test.
+TEST(WorkerProto, AnAssignmentHasEveryFieldOfATask) {
+  const TrialTask task = FullTrainerJob().task;
+  const absl::StatusOr<TrialTask> read = FromMessage<TrialTask>(ToMessage<v1::Assignment>(task));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, task);
 }
 
 }  // namespace

@@ -50,36 +50,36 @@ TEST(ConvertWorker, AcquireComesIn) {
 Assignment FullAssignment() {
   Assignment assignment;
   assignment.lease = kLease;
-  assignment.params = {{"train.lr", 3e-5}};
-  assignment.plan = {.effective_batch = 64, .micro_batch = 8};
-  assignment.predicted = GiB(1);
+  assignment.task.params = {{"train.lr", 3e-5}};
+  assignment.task.plan = {.effective_batch = 64, .micro_batch = 8};
+  assignment.task.predicted = GiB(1);
   assignment.required = GiB(1) + MiB(31);
-  assignment.limit = GiB(2);
-  assignment.admission = false;
+  assignment.task.limit = GiB(2);
+  assignment.task.admission = false;
   assignment.demonstration = true;
-  assignment.policy = MemoryPolicy::kStrict;
-  assignment.allow_checkpointing = true;
-  assignment.trainer = {.task = "text-classification",
-                        .train = "train.jsonl",
-                        .validation = "valid.jsonl",
-                        .epochs = 4,
-                        .model_init = "random",
-                        .measure_every_steps = 50,
-                        .labels = {"no", "yes"}};
-  assignment.objective = {.metric = "loss", .direction = Direction::kMinimize};
+  assignment.task.memory.policy = MemoryPolicy::kStrict;
+  assignment.task.memory.allow_checkpointing = true;
+  assignment.task.trainer = {.task = "text-classification",
+                             .train = "train.jsonl",
+                             .validation = "valid.jsonl",
+                             .epochs = 4,
+                             .model_init = "random",
+                             .measure_every_steps = 50,
+                             .labels = {"no", "yes"}};
+  assignment.task.objective = {.metric = "loss", .direction = Direction::kMinimize};
   assignment.constraints = {{.metric = "ms", .at_least = 1.0}};
-  assignment.seed = 99;
+  assignment.task.seed = 99;
   return assignment;
 }
 
 TEST(ConvertWorker, AnAssignmentCarriesEverythingATrainerNeeds) {
-  const v1::Assignment proto = ToProto(FullAssignment());
+  const v1::Assignment proto = ToProto(AcquireResult{.assignment = FullAssignment()}).assignment();
   EXPECT_EQ(proto.study(), "criteria");
   EXPECT_EQ(proto.trial(), 8);
   EXPECT_EQ(proto.attempt(), 2);
   EXPECT_EQ(proto.lease_token(), "t0");
   EXPECT_EQ(proto.params().at("train.lr").double_value(), 3e-5);
-  EXPECT_EQ(FromProto(proto.plan()).value(), FullAssignment().plan);
+  EXPECT_EQ(FromProto(proto.plan()).value(), FullAssignment().task.plan);
   EXPECT_EQ(proto.predicted_bytes(), GiB(1).count);
   EXPECT_EQ(proto.required_bytes(), (GiB(1) + MiB(31)).count);
   EXPECT_EQ(proto.limit_bytes(), GiB(2).count);

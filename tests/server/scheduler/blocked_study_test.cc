@@ -43,13 +43,13 @@ class BlockedStudyTest : public SchedulerFixture {
   }
 
   TrialState MeetOom(const Assignment& given) {
-    return Finish(given.lease, OutOfMemory{.limit = given.limit}).state;
+    return Finish(given.lease, OutOfMemory{.limit = given.task.limit}).state;
   }
   // `use` 0: nobody measured it.
   void RunWith(const Assignment& given, Bytes use) {
     FinishRequest request{.lease = given.lease,
                           .outcome = Completed{.metrics = {{"score", 0.5}}, .model_path = ""},
-                          .memory = {.live_peak = use, .limit = given.limit}};
+                          .memory = {.live_peak = use, .limit = given.task.limit}};
     ASSERT_TRUE(scheduler_->results().FinishTrial("", request).ok());
   }
 };
@@ -111,7 +111,7 @@ TEST_F(BlockedStudyTest, WhereALargerOneRanAnOomIsNoise) {
     for (const int64_t batch : {8, 16}) {
       enqueue(batch);
       const Assignment given = MustAcquire(session);
-      EXPECT_EQ(FindInt(given.params, "batch"), batch);
+      EXPECT_EQ(FindInt(given.task.params, "batch"), batch);
       RunWith(given, use);
     }
   }
@@ -161,7 +161,7 @@ TEST_F(BlockedStudyTest, ASpaceOfWhichTheFirstTrialFailedGoesOn) {
     if (!acquired.assignment.has_value()) break;
     const Assignment& given = *acquired.assignment;
     // Each choice meets one error, the first time that it runs.
-    if (errors[*FindString(given.params, "batch")]++ == 0) {
+    if (errors[*FindString(given.task.params, "batch")]++ == 0) {
       MeetOom(given);
     } else {
       RunWith(given, GiB(1));

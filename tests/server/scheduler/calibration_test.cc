@@ -14,9 +14,9 @@ class CalibrationTest : public SchedulerFixture {
     FinishRequest request;
     request.lease = assignment.lease;
     request.outcome = Completed{.metrics = {{"score", 0.5}}, .model_path = ""};
-    request.final_plan = assignment.plan;
+    request.final_plan = assignment.task.plan;
     request.memory.live_peak =
-        Bytes{static_cast<int64_t>(factor * static_cast<double>(assignment.predicted.count))};
+        Bytes{static_cast<int64_t>(factor * static_cast<double>(assignment.task.predicted.count))};
     const auto finished = scheduler_->results().FinishTrial(request_id, request);
     ASSERT_TRUE(finished.ok()) << finished.status();
   }
@@ -40,24 +40,26 @@ TEST_F(CalibrationTest, AnUnderestimateWidensTheMarginOfTheNext) {
   AddStudy(BertStudy());
   const std::string session = Register(MakeBertWorker("a"));
   const Assignment first = MustAcquire(session);
-  EXPECT_EQ(first.required, first.predicted) << "on a CPU the estimate is an upper bound";
+  EXPECT_EQ(first.required, first.task.predicted) << "on a CPU the estimate is an upper bound";
   CompleteUsing(first, 1.5);
   EXPECT_NEAR(Factor(), 0.5, 1e-6);
   const Assignment second = MustAcquire(session);
-  EXPECT_EQ(second.required, memory::WithMargin(second.predicted, Factor()));
+  EXPECT_EQ(second.required, memory::WithMargin(second.task.predicted, Factor()));
   // What would have fitted without the margin does not any more.
   const Assignment third = MustAcquire(session);
   Trial like_third;
-  like_third.params = third.params;
-  const WorkerFacts tight = MakeBertWorker("tight", third.predicted + MiB(1));
+  like_third.params = third.task.params;
+  const WorkerFacts tight = MakeBertWorker("tight", third.task.predicted + MiB(1));
   EXPECT_TRUE(PlaceTrial(BertStudy(), tight, like_third, {}).fits);
   StudySpec strict = BertStudy();
   strict.memory.policy = MemoryPolicy::kStrict;
   const MemoryKnowledge knowledge =
       KnowledgeFor(strict, tight, sampler::History(), scheduler_->state().calibration.Snapshot());
   EXPECT_FALSE(PlaceTrial(strict, tight, like_third, knowledge).fits);
-  EXPECT_FALSE(
-      AskFor(strict, tight, TrialNumber{9}, knowledge).feasibility({&third.params, 1}).front().fits)
+  EXPECT_FALSE(AskFor(strict, tight, TrialNumber{9}, knowledge)
+                   .feasibility({&third.task.params, 1})
+                   .front()
+                   .fits)
       << "the sampler keeps the same margin";
 }
 
@@ -93,7 +95,7 @@ TEST_F(CalibrationTest, ARestartedServerKnowsTheSame) {
 TEST_F(CalibrationTest, ATrainerWithoutEstimatesTeachesNoMargin) {
   AddStudy(PlainStudy());
   const Assignment assignment = MustAcquire(Register(MakeWorker("a")));
-  EXPECT_EQ(assignment.predicted, Bytes{});
+  EXPECT_EQ(assignment.task.predicted, Bytes{});
   FinishRequest request;
   request.lease = assignment.lease;
   request.outcome = Completed{};
@@ -109,12 +111,13 @@ TEST_F(CalibrationTest, AnUnderestimatedTrialWaitsForTheLargerCard) {
   AddStudy(strict);
   const std::string large = Register(MakeBertWorker("large", GiB(16)));
   const Assignment first = MustAcquire(large, GiB(16));
-  const Bytes tight = first.predicted + MiB(1);
+  const Bytes tight = first.task.predicted + MiB(1);
   const std::string small = Register(MakeBertWorker("small", tight));
   // Met on the small card, though it was predicted to fit: again on the large one.
   OutOfMemory oom;
   oom.limit = tight;
-  const auto number = scheduler_->enqueuer().EnqueueTrial("bert", {.params = first.params}, "");
+  const auto number =
+      scheduler_->enqueuer().EnqueueTrial("bert", {.params = first.task.params}, "");
   ASSERT_TRUE(number.ok()) << number.status();
   const Assignment met = MustAcquire(small, tight);
   ASSERT_EQ(met.lease.trial.number, *number);
@@ -122,7 +125,7 @@ TEST_F(CalibrationTest, AnUnderestimatedTrialWaitsForTheLargerCard) {
   EXPECT_GT(Factor(), 0.02);
   EXPECT_EQ(MustAcquire(large, GiB(16)).lease.trial.number, *number);
   // The next of its size is not even tried on the small card.
-  const auto next = scheduler_->enqueuer().EnqueueTrial("bert", {.params = first.params}, "");
+  const auto next = scheduler_->enqueuer().EnqueueTrial("bert", {.params = first.task.params}, "");
   ASSERT_TRUE(next.ok()) << next.status();
   const AcquireResult none = Acquire(small, tight);
   const bool given_another = none.assignment && none.assignment->lease.trial.number != *next;

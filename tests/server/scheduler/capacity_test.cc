@@ -331,8 +331,8 @@ TEST_F(CapacityTest, ADemonstrationRunsUnadmittedAndIsCountedApart) {
            .forced_micro_batch = 4});
   const Assignment given = MustAcquire(session, Bytes{1});
   EXPECT_TRUE(given.demonstration);
-  EXPECT_FALSE(given.admission);
-  EXPECT_EQ(given.plan.micro_batch, 4);
+  EXPECT_FALSE(given.task.admission);
+  EXPECT_EQ(given.task.plan.micro_batch, 4);
   Complete(given.lease, 0.99);
   const StudyStatus status = Status("bert");
   EXPECT_EQ(status.counts, TrialCounts{.demonstration = 1});

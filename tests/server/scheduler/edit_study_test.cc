@@ -59,8 +59,8 @@ class EditStudyTest : public SchedulerFixture {
     const std::string session = Register(MakeWorker("a"));
     for (int i = 0; i < num_trials; ++i) {
       const Assignment given = MustAcquire(session);
-      const double x = std::get<double>(given.params.at("x"));
-      const auto n = static_cast<double>(std::get<int64_t>(given.params.at("n")));
+      const double x = std::get<double>(given.task.params.at("x"));
+      const auto n = static_cast<double>(std::get<int64_t>(given.task.params.at("n")));
       Complete(given.lease, x - 0.01 * n);
     }
   }

@@ -21,12 +21,12 @@ class LearnedNeedTest : public SchedulerFixture {
   void Run(const Assignment& assignment) {
     FinishRequest request;
     request.lease = assignment.lease;
-    const Bytes use = UseOf(assignment.params);
-    if (use > assignment.limit) {
-      request.outcome = OutOfMemory{.limit = assignment.limit};
+    const Bytes use = UseOf(assignment.task.params);
+    if (use > assignment.task.limit) {
+      request.outcome = OutOfMemory{.limit = assignment.task.limit};
     } else {
       request.outcome = Completed{.metrics = {{"score", 0.5}}, .model_path = ""};
-      request.memory = {.live_peak = use, .limit = assignment.limit};
+      request.memory = {.live_peak = use, .limit = assignment.task.limit};
     }
     const auto finished = scheduler_->results().FinishTrial("", request);
     ASSERT_TRUE(finished.ok()) << finished.status();
@@ -74,9 +74,9 @@ TEST_F(LearnedNeedTest, AfterAFewRunsTheNeedIsKnown) {
   EXPECT_FALSE(Learned(facts, Batch(12)).fits) << "though no OOM was ever met";
   EXPECT_TRUE(Learned(MakeWorker("large", kLargeNeed), Batch(12)).fits);
   const Assignment next = MustAcquire(session, kSmallNeed);
-  EXPECT_EQ(next.predicted, GiB(7));
-  EXPECT_GT(next.required, next.predicted);
-  EXPECT_LE(next.required, next.limit);
+  EXPECT_EQ(next.task.predicted, GiB(7));
+  EXPECT_GT(next.required, next.task.predicted);
+  EXPECT_LE(next.required, next.task.limit);
   // The sampler is told the same.
   const sampler::AskContext context =
       AskFor(PlainStudy(), facts, TrialNumber{99}, Knowledge(facts));

@@ -148,10 +148,10 @@ TEST_F(StudiesTest, AnEnqueuedTrialRunsFirstWithTheGivenValues) {
   EXPECT_EQ(Status("bert").counts.queued, 1);
   const Assignment given = MustAcquire(session);
   EXPECT_EQ(given.lease.trial.number, *number);
-  EXPECT_EQ(given.params.at("model.name"), ParamValue(std::string("tiny")));
-  EXPECT_EQ(given.params.at("train.lr"), ParamValue(0.25)) << "the default";
-  EXPECT_TRUE(
-      Contains(spec.space.Find("train.batch_size")->domain, given.params.at("train.batch_size")))
+  EXPECT_EQ(given.task.params.at("model.name"), ParamValue(std::string("tiny")));
+  EXPECT_EQ(given.task.params.at("train.lr"), ParamValue(0.25)) << "the default";
+  EXPECT_TRUE(Contains(spec.space.Find("train.batch_size")->domain,
+                       given.task.params.at("train.batch_size")))
       << "drawn";
 }
 

@@ -88,14 +88,14 @@ TEST_F(TrialSchedulerTest, AnAssignmentIsComplete) {
   EXPECT_EQ(given.lease.trial, (TrialId{"plain", TrialNumber{0}}));
   EXPECT_EQ(given.lease.attempt, AttemptNumber{1});
   EXPECT_EQ(given.lease.token.size(), 32u);
-  EXPECT_EQ(given.params.at("train.batch_size"), ParamValue(int64_t{1}));
-  EXPECT_EQ(given.params.at("train.lr"), ParamValue(3e-5));
-  EXPECT_EQ(given.plan.effective_batch, 4);
-  EXPECT_EQ(given.plan.micro_batch, 1);
-  EXPECT_EQ(given.limit, MiB(1088)) << "rounded down to 64 MiB, a CPU keeps no headroom";
-  EXPECT_EQ(given.objective.metric, "score");
-  EXPECT_EQ(given.policy, MemoryPolicy::kPlan);
-  EXPECT_TRUE(given.allow_checkpointing);
+  EXPECT_EQ(given.task.params.at("train.batch_size"), ParamValue(int64_t{1}));
+  EXPECT_EQ(given.task.params.at("train.lr"), ParamValue(3e-5));
+  EXPECT_EQ(given.task.plan.effective_batch, 4);
+  EXPECT_EQ(given.task.plan.micro_batch, 1);
+  EXPECT_EQ(given.task.limit, MiB(1088)) << "rounded down to 64 MiB, a CPU keeps no headroom";
+  EXPECT_EQ(given.task.objective.metric, "score");
+  EXPECT_EQ(given.task.memory.policy, MemoryPolicy::kPlan);
+  EXPECT_TRUE(given.task.memory.allow_checkpointing);
 }
 
 TEST_F(TrialSchedulerTest, TheSeedIsTheParameterOrDependsOnStudyAndNumberAlone) {
@@ -136,8 +136,8 @@ TEST_F(TrialSchedulerTest, ARepeatedRequestIdReturnsTheSameAssignmentWhileItsLea
   const auto again = Acquire(session, GiB(4), "request-1").assignment;
   ASSERT_TRUE(first && again);
   EXPECT_EQ(again->lease, first->lease);
-  EXPECT_EQ(again->limit, first->limit);
-  EXPECT_EQ(again->params, first->params);
+  EXPECT_EQ(again->task.limit, first->task.limit);
+  EXPECT_EQ(again->task.params, first->task.params);
   Complete(first->lease, 0.5);
   const auto next = Acquire(session, GiB(8), "request-1").assignment;
   ASSERT_TRUE(next);
@@ -384,7 +384,7 @@ TEST_F(TrialSchedulerTest, AStudyEndsAtItsRegretBoundAndSaysWhy) {
   std::string session = Register(MakeWorker("a"));
   for (int i = 0; i < 20; ++i) {
     const Assignment assignment = MustAcquire(session);
-    const auto batch = static_cast<double>(*FindInt(assignment.params, "train.batch_size"));
+    const auto batch = static_cast<double>(*FindInt(assignment.task.params, "train.batch_size"));
     Complete(assignment.lease, 0.01 * batch);
   }
   EXPECT_FALSE(Status("plain").finished) << "found out when the next trial is asked for";
@@ -411,7 +411,7 @@ TEST_F(TrialSchedulerTest, WhatRunsWhenTheRegretBoundEndsAStudyDoesNotHaveItGoOn
   const LeaseRef parallel = MustAcquire(Register(MakeWorker("b"))).lease;
   for (int i = 0; i < 20; ++i) {
     const Assignment assignment = MustAcquire(session);
-    const auto batch = static_cast<double>(*FindInt(assignment.params, "train.batch_size"));
+    const auto batch = static_cast<double>(*FindInt(assignment.task.params, "train.batch_size"));
     Complete(assignment.lease, 0.01 * batch);
   }
   EXPECT_FALSE(Acquire(session).assignment);

@@ -18,7 +18,7 @@ class WaitingOrderTest : public SchedulerFixture {
       const Assignment given = MustAcquire(teacher, kLargeCard);
       FinishRequest request{.lease = given.lease,
                             .outcome = Completed{.metrics = {{"score", 0.5}}, .model_path = ""},
-                            .memory = {.live_peak = GiB(rows), .limit = given.limit},
+                            .memory = {.live_peak = GiB(rows), .limit = given.task.limit},
                             .final_plan = {},
                             .measurements = {}};
       ASSERT_TRUE(scheduler_->results().FinishTrial("", request).ok());

@@ -3,10 +3,11 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "server/storage/answer_store.h"
+#include "server/storage/record_columns.h"
+#include "server/storage/row_codec.h"
 #include "server/storage/sqlite/migrations.h"
 #include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
-#include "server/storage/trial_row.h"
 #include "tests/fakes/temporary_database.h"
 
 namespace hpo::server {
@@ -56,6 +57,14 @@ class StoresTest : public ::testing::Test {
   SuggestionStore Suggestions() { return SuggestionStore(*database_, study_id_); }
   StudyStore Studies() { return StudyStore(*database_); }
   AnswerStore Answers() { return AnswerStore(*database_); }
+
+  std::vector<std::string> ColumnsOf(const std::string& table) {
+    Statement rows = database_->Prepare("SELECT name FROM pragma_table_info(?1)");
+    rows.Bind(table);
+    std::vector<std::string> columns;
+    while (rows.Next().value()) columns.push_back(rows.Text(0));
+    return columns;
+  }
 
   TrialRecord NewTrial(int64_t number) {
     TrialRecord record{.study_id = study_id_};
@@ -159,13 +168,16 @@ TEST_F(StoresTest, AnswersAreKeptForSevenDays) {
 }
 
 TEST_F(StoresTest, EveryColumnOfATrialIsReadButWhoseAndWhyItWasPruned) {
-  std::vector<std::string> columns = absl::StrSplit(TrialColumns(), ", ");
-  columns.insert(columns.end(), {"study_id", "prune_reason"});
-  std::vector<std::string> stored;
-  Statement rows = database_->Prepare("SELECT name FROM pragma_table_info('trial')");
-  while (rows.Next().value()) stored.push_back(rows.Text(0));
-  EXPECT_THAT(columns, UnorderedElementsAreArray(stored));
+  std::vector<std::string> columns = absl::StrSplit(ColumnNames<TrialRecord>(), ", ");
   EXPECT_EQ(columns.front(), "number");
+  columns.insert(columns.end(), {"study_id", "prune_reason"});
+  EXPECT_THAT(columns, UnorderedElementsAreArray(ColumnsOf("trial")));
+}
+
+TEST_F(StoresTest, EveryColumnOfAnAttemptIsReadButWhoseAndHowOftenItMeasured) {
+  std::vector<std::string> columns = absl::StrSplit(ColumnNames<AttemptRecord>(), ", ");
+  columns.insert(columns.end(), {"study_id", "measured"});
+  EXPECT_THAT(columns, UnorderedElementsAreArray(ColumnsOf("attempt")));
 }
 
 TEST_F(StoresTest, ATrialComesBackAsItWas) {

@@ -97,12 +97,12 @@ class AgentLoopTest : public ::testing::Test {
     Assignment assignment;
     assignment.lease = {
         .trial = {.study = "s", .number = {trial}}, .attempt = {1}, .token = RandomId()};
-    assignment.params = std::move(params);
-    assignment.plan = {.effective_batch = 32, .micro_batch = 16};
-    assignment.predicted = MiB(100);
+    assignment.task.params = std::move(params);
+    assignment.task.plan = {.effective_batch = 32, .micro_batch = 16};
+    assignment.task.predicted = MiB(100);
     assignment.required = MiB(103);
-    assignment.limit = MiB(900);
-    assignment.objective.metric = "macro_f1";
+    assignment.task.limit = MiB(900);
+    assignment.task.objective.metric = "macro_f1";
     return assignment;
   }
   void Add(int64_t trial, ParamMap params = {}) {

@@ -70,12 +70,12 @@ class PythonTrainerTest : public ::testing::Test {
   TrainerJob Job(ParamMap params) {
     TrainerJob job;
     job.study = "s";
-    job.params = std::move(params);
-    job.train_path = job.validation_path = (folder_ / "rows.jsonl").string();
-    job.epochs = 3;
-    job.objective.metric = "macro_f1";
-    job.limit = GiB(1);
-    job.seed = 7;
+    job.task.params = std::move(params);
+    job.task.trainer.train = job.task.trainer.validation = (folder_ / "rows.jsonl").string();
+    job.task.trainer.epochs = 3;
+    job.task.objective.metric = "macro_f1";
+    job.task.limit = GiB(1);
+    job.task.seed = 7;
     job.output_dir = folder_.string();
     return job;
   }
@@ -141,7 +141,7 @@ TEST_F(PythonTrainerTest, LearnsAndServesSeveralTrials) {
 TEST_F(PythonTrainerTest, StopsWhenPrunedWithWhatItHas) {
   Start("logistic_regression.py");
   TrainerJob job = Job(LogisticParams());
-  job.epochs = 1'000'000;
+  job.task.trainer.epochs = 1'000'000;
   Send(job);
   ASSERT_TRUE(Next());  // the first measurement
   Send(StopRequest{.reason = "pruned"});
@@ -154,7 +154,7 @@ TEST_F(PythonTrainerTest, StopsWhenPrunedWithWhatItHas) {
 TEST_F(PythonTrainerTest, ADrainHasNoResult) {
   Start("logistic_regression.py");
   TrainerJob job = Job(LogisticParams());
-  job.epochs = 1'000'000;
+  job.task.trainer.epochs = 1'000'000;
   Send(job);
   ASSERT_TRUE(Next());
   Send(StopRequest{.reason = "drain", .checkpoint = true});
@@ -165,7 +165,7 @@ TEST_F(PythonTrainerTest, ADrainHasNoResult) {
 TEST_F(PythonTrainerTest, AConfigurationTooBigIsOutOfMemory) {
   Start("logistic_regression.py");
   TrainerJob job = Job(LogisticParams());
-  job.limit = KiB(1);
+  job.task.limit = KiB(1);
   Send(job);
   std::vector<Measurement> measured;
   const OutcomeMessage outcome = AwaitOutcome(measured);

@@ -53,8 +53,8 @@ class RunCommandTest : public testing::Test {
       : folder_(std::filesystem::path(testing::TempDir()) /
                 absl::StrCat("run_command_", getpid())) {
     std::filesystem::create_directories(folder_);
-    job_.params = {{"lr", 0.5}};
-    job_.objective = {.metric = "acc"};
+    job_.task.params = {{"lr", 0.5}};
+    job_.task.objective = {.metric = "acc"};
     job_.output_dir = folder_.string();
   }
   ~RunCommandTest() override { std::filesystem::remove_all(folder_); }
@@ -241,7 +241,7 @@ TEST_F(RunCommandTest, MemoryThatRanOutIsItsOutcome) {
 }
 
 TEST_F(RunCommandTest, RunsAgainSmallerWhereTheMicroBatchHasAPlace) {
-  job_.plan = {.effective_batch = 32, .micro_batch = 32};
+  job_.task.plan = {.effective_batch = 32, .micro_batch = 32};
   const std::string command =
       "if [ {micro_batch} -gt 8 ]; then echo CUDA out of memory; exit 1; fi; "
       "echo \"{'acc': {micro_batch}, 'parts': {accumulation}}\"";
@@ -254,15 +254,15 @@ TEST_F(RunCommandTest, RunsAgainSmallerWhereTheMicroBatchHasAPlace) {
   for (const MemoryMessage& message : events_.Of<MemoryMessage>()) stages.push_back(message.stage);
   EXPECT_THAT(stages, ElementsAre("OOM Error", "replan", "OOM Error", "replan"));
 
-  job_.policy = MemoryPolicy::kStrict;
+  job_.task.memory.policy = MemoryPolicy::kStrict;
   As<OutOfMemory>(Run(command));
 }
 
 TEST_F(RunCommandTest, EndsWhatHoldsMoreHostMemoryThanItsLimit) {
-  job_.limit = MiB(60);
+  job_.task.limit = MiB(60);
   const OutOfMemory oom = As<OutOfMemory>(
       Run("python3 -c 'import time; x = bytearray(200 << 20); time.sleep(60)' {lr}"));
-  EXPECT_GT(oom.peak, job_.limit);
+  EXPECT_GT(oom.peak, job_.task.limit);
   EXPECT_THAT(oom.message, HasSubstr("the trial's limit is 60.00 MiB"));
 }
 

@@ -121,12 +121,12 @@ TEST(FaultInjectionInATrial, EveryPlaceEndsCleanWithTheWeightsOfAnUndisturbedTri
   TrialDevice& device = TestDevice();
   RecordingEvents events;
   TrainerJob job = trial.Job();
-  job.train_path = trial.Write("eight.jsonl", TinyRows(8, 5));
-  job.limit = GiB(1);
+  job.task.trainer.train = trial.Write("eight.jsonl", TinyRows(8, 5));
+  job.task.limit = GiB(1);
   std::map<int64_t, std::string> undisturbed;  // by micro-batch
   for (const int64_t micro_batch : {8, 4}) {
     TrainerJob small = job;
-    small.plan.micro_batch = micro_batch;
+    small.task.plan.micro_batch = micro_batch;
     RunTrial(small, device, events, events);
     undisturbed[micro_batch] = BestWeights(trial);
   }

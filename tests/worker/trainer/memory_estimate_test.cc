@@ -130,9 +130,9 @@ Bytes MeasuredPeak(const Point& point, const TextData& data, const TrainingOptio
   InitializeParameters(**model, ParameterNames(**model), 0.02, 0, 1);
   AdamW optimizer(DecayGroups(**model, 0.01), AdamWOptions{});
   TrainerJob job;
-  job.epochs = 1;
-  job.objective.metric = "macro_f1";
-  job.policy = MemoryPolicy::kStrict;
+  job.task.trainer.epochs = 1;
+  job.task.objective.metric = "macro_f1";
+  job.task.memory.policy = MemoryPolicy::kStrict;
   NoEvents events;
   NoStops stops;
   StageLog log(job, **memory, events);

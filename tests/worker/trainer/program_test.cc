@@ -140,16 +140,16 @@ TEST(TrainerProgram, KeepsTokensWhereItIsTold) {
 TEST(TrainerProgram, TheExitStatusTellsTheOutcome) {
   const TinyTrial trial;
   TrainerJob out_of_memory = trial.Job();
-  out_of_memory.limit = KiB(64);
+  out_of_memory.task.limit = KiB(64);
   TrainerJob diverges = trial.Job();
-  diverges.params["train.lr"] = 1e30;
-  diverges.params["train.warmup_ratio"] = 0.0;
+  diverges.task.params["train.lr"] = 1e30;
+  diverges.task.params["train.warmup_ratio"] = 0.0;
   TrainerJob bad_data = trial.Job();
-  bad_data.train_path = "/nonexistent.jsonl";
+  bad_data.task.trainer.train = "/nonexistent.jsonl";
   TrainerJob bad_model = trial.Job();
   bad_model.model_path = "/nonexistent";
   TrainerJob bad_configuration = trial.Job();
-  bad_configuration.params["train.lr"] = std::string("high");
+  bad_configuration.task.params["train.lr"] = std::string("high");
   const std::pair<TrainerJob, int> cases[] = {{out_of_memory, 20},
                                               {diverges, 22},
                                               {bad_data, 23},
@@ -263,7 +263,7 @@ TEST(TrainerProgram, ServesJobsOneAfterAnotherUntilTheShutdown) {
   ServedTrainer trainer;
   ASSERT_TRUE(std::holds_alternative<Hello>(trainer.Receive()));
   TrainerJob too_big = trial.Job();
-  too_big.limit = KiB(64);
+  too_big.task.limit = KiB(64);
   for (const bool fits : {true, false, true}) {
     trainer.Send(fits ? trial.Job() : too_big);
     const auto outcome = trainer.ReceiveUntil<OutcomeMessage>();
@@ -279,7 +279,7 @@ TEST(TrainerProgram, StopsARunningAttemptAndTakesTheNext) {
   const TinyTrial trial;
   ServedTrainer trainer;
   TrainerJob endless = trial.Job();
-  endless.epochs = 1000000;
+  endless.task.trainer.epochs = 1000000;
   trainer.Send(endless);
   trainer.ReceiveUntil<MeasurementMessage>();
   trainer.Send(StopRequest{.reason = "pruned"});
@@ -341,7 +341,7 @@ TEST(TrainerProgram, EndsWhenItsSupervisorIsGone) {
   EXPECT_EQ(idle.ExitStatus(), 0);
   ServedTrainer busy;
   TrainerJob endless = trial.Job();
-  endless.epochs = 1000000;
+  endless.task.trainer.epochs = 1000000;
   busy.Send(endless);
   busy.ReceiveUntil<MeasurementMessage>();
   busy.Hang();

@@ -95,7 +95,7 @@ class RecoveryTest : public testing::Test {
 
   TrainerJob AmpleJob() const {
     TrainerJob job = trial_.Job();
-    job.limit = kAmple;
+    job.task.limit = kAmple;
     return job;
   }
 
@@ -136,12 +136,12 @@ TEST_F(RecoveryTest, TheProbeIsComparedWithThePrediction) {
 
 TEST_F(RecoveryTest, NoTraceOfTheProbeIsLeft) {
   TrainerJob job = trial_.Job();  // with dropout
-  job.epochs = 2;
+  job.task.trainer.epochs = 2;
   const OutcomeMessage probed = Run(job);
   const std::string weights = BestWeights(trial_);
   ASSERT_EQ(At("Probe").size(), 1u);
   const Bytes used = probed.memory.live_peak;
-  job.policy = MemoryPolicy::kOff;
+  job.task.memory.policy = MemoryPolicy::kOff;
   const OutcomeMessage unprobed = Run(job);
   ASSERT_TRUE(At("Probe").empty());
   EXPECT_EQ(probed.outcome, unprobed.outcome);
@@ -152,11 +152,11 @@ TEST_F(RecoveryTest, NoTraceOfTheProbeIsLeft) {
 
 TEST_F(RecoveryTest, WhatDoesNotFitIsFoundOutBeforeTheFirstStep) {
   TrainerJob job = trial_.Job();
-  job.plan.micro_batch = 4;
+  job.task.plan.micro_batch = 4;
   const Bytes four_need = Run(job).memory.live_peak;
-  job.plan.micro_batch = 8;
+  job.task.plan.micro_batch = 8;
   const Bytes eight_need = Run(job).memory.live_peak;
-  job.limit = Bytes{(four_need.count + eight_need.count) / 2};
+  job.task.limit = Bytes{(four_need.count + eight_need.count) / 2};
   const OutcomeMessage message = Run(job);
   ExpectCompleted(message);
   EXPECT_THAT(events_.record.Stages(),
@@ -164,8 +164,8 @@ TEST_F(RecoveryTest, WhatDoesNotFitIsFoundOutBeforeTheFirstStep) {
                           "Training End", "Trial Success"));
   const MemoryMessage oom = At("OOM Error").at(0);
   EXPECT_EQ(oom.step, 0);
-  EXPECT_GT(oom.needed, job.limit);
-  EXPECT_GT(oom.predicted, job.limit);
+  EXPECT_GT(oom.needed, job.task.limit);
+  EXPECT_GT(oom.predicted, job.task.limit);
   // By the estimate, not by halves.
   EXPECT_GE(message.final_plan.micro_batch, 4);
   EXPECT_LT(message.final_plan.micro_batch, 8);
@@ -176,7 +176,7 @@ TEST_F(RecoveryTest, AProbeAboveItsPredictionMeansASmallerPlan) {
   Run(trial_.Job());
   const Bytes predicted = At("Probe").at(0).predicted;
   TrainerJob job = trial_.Job();
-  job.limit = predicted + KiB(100);
+  job.task.limit = predicted + KiB(100);
   // A card on which everything needs 200 KiB more than anybody knows, above what the limit is for.
   prepare_ = [](ScriptedMemory& memory) {
     memory.on_read = [](MemoryUse& use) { use.peak += KiB(200) + KiB(100); };
@@ -189,7 +189,7 @@ TEST_F(RecoveryTest, AProbeAboveItsPredictionMeansASmallerPlan) {
   EXPECT_EQ(message.memory.num_replans, 1);
   EXPECT_THAT(events_.record.Stages(), ElementsAre("Trial Start", "Training Start", "Probe",
                                                    "replan", "Training End", "Trial Success"));
-  job.policy = MemoryPolicy::kStrict;
+  job.task.memory.policy = MemoryPolicy::kStrict;
   const OutcomeMessage strict = Run(job);
   ExpectCompleted(strict);
   EXPECT_EQ(strict.final_plan.micro_batch, 8);
@@ -260,8 +260,8 @@ TEST_F(RecoveryTest, HostMemoryIsTriedAgainBeforeAnythingShrinks) {
 
 TEST_F(RecoveryTest, WorkspacesAreRenewedOnlyWhereNothingSmallerIsLeft) {
   TrainerJob job = trial_.Job();
-  job.policy = MemoryPolicy::kStrict;
-  job.limit = Run(job).memory.live_peak - KiB(64);
+  job.task.memory.policy = MemoryPolicy::kStrict;
+  job.task.limit = Run(job).memory.live_peak - KiB(64);
   prepare_ = [](ScriptedMemory& memory) { memory.can_relieve = true; };
   const OutcomeMessage message = Run(job);
   EXPECT_EQ(Oom(message).kind, OomKind::kConfiguration);
@@ -277,7 +277,7 @@ TEST_F(RecoveryTest, ALibrarysErrorThatASmallerBatchCuresIsMemory) {
     return false;
   };
   TrainerJob four_rows = AmpleJob();
-  four_rows.plan.micro_batch = 4;
+  four_rows.task.plan.micro_batch = 4;
   ExpectCompleted(Run(four_rows));
   // A library that refuses more than that.
   faults_.fault = [largest](Bytes size) -> bool {
@@ -329,7 +329,7 @@ TEST_F(RecoveryTest, ThrashingShrinksBeforeItEndsInAnError) {
   for (const MemoryMessage& replan : At("replan")) steps.push_back(replan.step);
   EXPECT_THAT(steps, ElementsAre(2, 4, 6));
   TrainerJob strict = trial_.Job();
-  strict.policy = MemoryPolicy::kStrict;
+  strict.task.memory.policy = MemoryPolicy::kStrict;
   EXPECT_EQ(Run(strict).final_plan.micro_batch, 8);
 }
 
@@ -341,9 +341,9 @@ TEST_F(RecoveryTest, ThrashingDoesNotShrinkToWhatNeedsMore) {
   };
   events_.on_poll = [&retries] { ++retries; };
   TrainerJob job = trial_.Job();
-  job.params["train.batch_size"] = int64_t{2};
-  job.params["tok.max_length"] = int64_t{4};
-  job.plan = {.effective_batch = 2, .micro_batch = 2};
+  job.task.params["train.batch_size"] = int64_t{2};
+  job.task.params["tok.max_length"] = int64_t{4};
+  job.task.plan = {.effective_batch = 2, .micro_batch = 2};
   const OutcomeMessage message = Run(job);
   ExpectCompleted(message);
   EXPECT_EQ(message.final_plan.micro_batch, 2);
@@ -383,7 +383,7 @@ TEST_F(RecoveryTest, TheCacheGoesBackAsOftenAsToldTo) {
   const int without = releases_;
   const int64_t steps = events_.record.All<MeasurementMessage>().back().measurement.step;
   ASSERT_GE(steps, 2);
-  job.params["memory.clear_cache_every"] = int64_t{2};
+  job.task.params["memory.clear_cache_every"] = int64_t{2};
   ASSERT_TRUE(Run(job).outcome.has_value());
   EXPECT_EQ(releases_ - without, steps / 2);
 }

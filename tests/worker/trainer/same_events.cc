@@ -95,7 +95,7 @@ std::string FirstDifference(const std::vector<AllocatorEvent>& recorded,
 
 void ExpectSameEvents(TrainerJob job, bool scales_gradients) {
   // Whether clipping scales is a matter of values; here it is chosen.
-  job.params["train.max_grad_norm"] = scales_gradients ? 1e-6 : 1e6;
+  job.task.params["train.max_grad_norm"] = scales_gradients ? 1e-6 : 1e6;
   auto described = DescribeJob(job, /*threads=*/1);
   ASSERT_TRUE(described.ok()) << described.status();
   described->passes.scales_gradients = scales_gradients;

@@ -159,43 +159,46 @@ SyntheticFolder::~SyntheticFolder() {
 TrainerJob SyntheticFolder::Job() const {
   TrainerJob job;
   job.study = "synthetic";
-  job.params = {{"train.batch_size", trial_.batch_size},
-                {"train.grad_accum", trial_.grad_accum},
-                {"train.eval_batch_multiplier", trial_.eval_batch_multiplier},
-                {"tok.max_length", trial_.max_length},
-                {"head.layers", static_cast<int64_t>(trial_.head_sizes.size())}};
+  job.task.params = {{"train.batch_size", trial_.batch_size},
+                     {"train.grad_accum", trial_.grad_accum},
+                     {"train.eval_batch_multiplier", trial_.eval_batch_multiplier},
+                     {"tok.max_length", trial_.max_length},
+                     {"head.layers", static_cast<int64_t>(trial_.head_sizes.size())}};
   for (size_t i = 0; i < trial_.head_sizes.size(); ++i) {
-    job.params[absl::StrCat("head.size_", i + 1)] = trial_.head_sizes[i];
+    job.task.params[absl::StrCat("head.size_", i + 1)] = trial_.head_sizes[i];
   }
-  if (trial_.head_dropout.has_value()) job.params["head.dropout"] = *trial_.head_dropout;
-  for (const auto& [name, value] : trial_.params) job.params[name] = value;
-  job.train_path = folder_ + "/train.jsonl";
-  job.validation_path = folder_ + "/valid.jsonl";
-  for (int64_t label = 0; label < trial_.labels; ++label) job.labels.push_back(LabelName(label));
-  job.epochs = trial_.epochs;
+  if (trial_.head_dropout.has_value()) job.task.params["head.dropout"] = *trial_.head_dropout;
+  for (const auto& [name, value] : trial_.params) job.task.params[name] = value;
+  job.task.trainer.train = folder_ + "/train.jsonl";
+  job.task.trainer.validation = folder_ + "/valid.jsonl";
+  for (int64_t label = 0; label < trial_.labels; ++label)
+    job.task.trainer.labels.push_back(LabelName(label));
+  job.task.trainer.epochs = trial_.epochs;
   job.device = TestDeviceName();
   job.model_name = "synthetic";
   job.model_path = folder_ + "/model";
-  job.model_init = "random";
-  job.task = trial_.task;
+  job.task.trainer.model_init = "random";
+  job.task.trainer.task = trial_.task;
   if (trial_.task == "text-classification") {
-    job.objective = {.metric = "macro_f1", .direction = Direction::kMaximize};
+    job.task.objective = {.metric = "macro_f1", .direction = Direction::kMaximize};
   } else {
-    job.objective = {.metric = "loss", .direction = Direction::kMinimize};
+    job.task.objective = {.metric = "loss", .direction = Direction::kMinimize};
   }
-  job.policy = MemoryPolicy::kPlan;
-  job.admission = false;
-  job.plan = trial_.Plan();
-  job.seed = trial_.seed;
+  job.task.memory.policy = MemoryPolicy::kPlan;
+  job.task.admission = false;
+  job.task.plan = trial_.Plan();
+  job.task.seed = trial_.seed;
   job.output_dir = folder_ + "/out";
   return job;
 }
 
 absl::StatusOr<JobDescription> DescribeJob(const TrainerJob& job, int64_t threads) {
-  HPO_ASSIGN_OR_RETURN(const TrainingOptions options, ReadTrainingOptions(job.params, job.seed));
+  HPO_ASSIGN_OR_RETURN(const TrainingOptions options,
+                       ReadTrainingOptions(job.task.params, job.task.seed));
   HPO_ASSIGN_OR_RETURN(const ModelFolder model, OpenModelFolder(job, options));
   HPO_ASSIGN_OR_RETURN(const TextData data, LoadTextData(job, options, model));
-  const MemoryPlan plan = memory::StartingPlan(options.config, job.plan, job.policy);
+  const MemoryPlan plan =
+      memory::StartingPlan(options.config, job.task.plan, job.task.memory.policy);
   DeviceProfile device = TestDevice().profile;
   device.workspace = {};  // there before the trial
   JobDescription description{

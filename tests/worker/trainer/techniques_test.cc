@@ -33,8 +33,8 @@ class TechniquesTest : public testing::Test {
   // The tiny trial in three epochs, with `params` more.
   TrainerJob Job(const ParamMap& params) const {
     TrainerJob job = trial_.Job();
-    job.epochs = 3;
-    for (const auto& [name, value] : params) job.params[name] = value;
+    job.task.trainer.epochs = 3;
+    for (const auto& [name, value] : params) job.task.params[name] = value;
     return job;
   }
 
@@ -79,7 +79,7 @@ TEST_F(TechniquesTest, LayersComputedAgainChangeNothingButThePeak) {
 TEST_F(TechniquesTest, ThePlanMayCheckpoint) {
   TrainerJob job = Job({});
   const Trained plain = Train(job);
-  job.plan.checkpointing = true;
+  job.task.plan.checkpointing = true;
   const Trained planned = Train(job);
   EXPECT_TRUE(planned.weights == plain.weights);
   EXPECT_LT(planned.peak(), plain.peak());
@@ -88,42 +88,42 @@ TEST_F(TechniquesTest, ThePlanMayCheckpoint) {
 TEST_F(TechniquesTest, OutOfMemoryWhileLayersAreComputedAgainIsRecoveredFrom) {
   TrainerJob job = Job({{"memory.checkpoint_every", int64_t{1}}});
   const Bytes whole = Train(job).peak();
-  job.plan.micro_batch = 2;
+  job.task.plan.micro_batch = 2;
   const Trained small = Train(job);
   ASSERT_LT(small.peak(), whole);
-  job.plan.micro_batch = 8;
-  job.limit = Bytes{(whole.count + small.peak().count) / 2};
+  job.task.plan.micro_batch = 8;
+  job.task.limit = Bytes{(whole.count + small.peak().count) / 2};
   const Trained limited = Train(job);
   EXPECT_GE(limited.message.memory.num_ooms, 1);
-  EXPECT_LE(limited.peak(), job.limit);
+  EXPECT_LE(limited.peak(), job.task.limit);
   EXPECT_LT(limited.message.final_plan.micro_batch, 8);
   EXPECT_TRUE(limited.message.final_plan.checkpointing);
 }
 
 TEST_F(TechniquesTest, OutOfMemoryAtOneRowTurnsCheckpointingOnWhereThePlanMayChoose) {
   TrainerJob job = Job({});
-  job.plan.micro_batch = 1;
+  job.task.plan.micro_batch = 1;
   const Trained plain = Train(job);
-  job.plan.checkpointing = true;
+  job.task.plan.checkpointing = true;
   const Trained checkpointed = Train(job);
   ASSERT_LT(checkpointed.peak(), plain.peak());
-  job.plan.checkpointing = false;
-  job.limit = Bytes{(plain.peak().count + checkpointed.peak().count) / 2};
-  job.allow_checkpointing = true;
+  job.task.plan.checkpointing = false;
+  job.task.limit = Bytes{(plain.peak().count + checkpointed.peak().count) / 2};
+  job.task.memory.allow_checkpointing = true;
   const Trained recovered = Train(job);
   EXPECT_GE(recovered.message.memory.num_ooms, 1);
   EXPECT_EQ(recovered.message.memory.num_replans, 1);
   EXPECT_EQ(recovered.message.final_plan,
             (MemoryPlan{.effective_batch = 8, .micro_batch = 1, .checkpointing = true}));
-  EXPECT_LE(recovered.peak(), job.limit);
+  EXPECT_LE(recovered.peak(), job.task.limit);
   EXPECT_TRUE(recovered.weights == plain.weights) << "bit for bit";
   EXPECT_EQ(recovered.Last("loss"), plain.Last("loss"));
 
   for (const bool literally : {false, true}) {
-    job.allow_checkpointing = literally;
-    job.policy = literally ? MemoryPolicy::kStrict : MemoryPolicy::kPlan;
-    job.params["train.batch_size"] = int64_t{1};
-    job.params["train.grad_accum"] = int64_t{8};
+    job.task.memory.allow_checkpointing = literally;
+    job.task.memory.policy = literally ? MemoryPolicy::kStrict : MemoryPolicy::kPlan;
+    job.task.params["train.batch_size"] = int64_t{1};
+    job.task.params["train.grad_accum"] = int64_t{8};
     const OutcomeMessage pruned = RunTrial(job, device_, events_, events_);
     EXPECT_TRUE(std::holds_alternative<OutOfMemory>(*pruned.outcome)) << literally;
   }
@@ -131,17 +131,17 @@ TEST_F(TechniquesTest, OutOfMemoryAtOneRowTurnsCheckpointingOnWhereThePlanMayCho
 
 TEST_F(TechniquesTest, AdmissionTurnsCheckpointingOnWhereThePlanMayChoose) {
   TrainerJob job = Job({});
-  job.plan.micro_batch = 1;
+  job.task.plan.micro_batch = 1;
   const Bytes plain = Train(job).peak();
-  job.plan.checkpointing = true;
-  job.limit = Bytes{(plain.count + Train(job).peak().count) / 2};
-  job.plan.checkpointing = false;
-  job.admission = true;
-  job.allow_checkpointing = true;
+  job.task.plan.checkpointing = true;
+  job.task.limit = Bytes{(plain.count + Train(job).peak().count) / 2};
+  job.task.plan.checkpointing = false;
+  job.task.admission = true;
+  job.task.memory.allow_checkpointing = true;
   const Trained admitted = Train(job);
   EXPECT_TRUE(admitted.message.final_plan.checkpointing);
   EXPECT_EQ(admitted.message.memory.num_ooms, 0);
-  EXPECT_LE(admitted.peak(), job.limit);
+  EXPECT_LE(admitted.peak(), job.task.limit);
 }
 
 // 8 and 11 bits of mantissa in products; weights, sums and norms keep theirs.
@@ -198,7 +198,7 @@ TEST_F(TechniquesTest, AdaptersLearnWithLittleMemory) {
   TrainerJob job = Job({{"lora.rank", int64_t{8}},
                         {"lora.targets", std::string(memory::kAllLinear)},
                         {"train.lr", 1e-2}});
-  job.epochs = 12;
+  job.task.trainer.epochs = 12;
   const Trained adapted = Train(job);
   EXPECT_LT(adapted.peak(), plain.peak());
   EXPECT_LT(adapted.Last("train_loss"), 0.98 * adapted.First("train_loss"));
@@ -216,7 +216,7 @@ TEST_F(TechniquesTest, AdaptersLearnOnABaseOfFewerBits) {
                           {"lora.targets", std::string(memory::kAllLinear)},
                           {"lora.base", std::string(base)},
                           {"train.lr", 1e-2}});
-    job.epochs = 12;
+    job.task.trainer.epochs = 12;
     return Train(job);
   };
   const Trained whole = train("fp32");
@@ -256,7 +256,7 @@ TEST_F(TechniquesTest, EveryOptimizerLearns) {
   for (const auto& [optimizer, rate] : cases) {
     SCOPED_TRACE(optimizer);
     TrainerJob job = Job({{"train.optimizer", std::string(optimizer)}, {"train.lr", rate}});
-    job.epochs = 12;
+    job.task.trainer.epochs = 12;
     const Trained trained = Train(job);
     EXPECT_LT(trained.Last("train_loss"), 0.98 * trained.First("train_loss"));
     EXPECT_LE(trained.peak(), adamw);

@@ -20,7 +20,7 @@ using Gradients = std::vector<torch::Tensor>;
 class TinyModelTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto options = ReadTrainingOptions(job_.params, job_.seed);
+    auto options = ReadTrainingOptions(job_.task.params, job_.task.seed);
     ASSERT_TRUE(options.ok()) << options.status();
     auto folder = OpenModelFolder(job_, *options);
     ASSERT_TRUE(folder.ok()) << folder.status();

@@ -114,23 +114,23 @@ TrainerJob TinyTrial::Job() const {
   TrainerJob job;
   job.study = "tiny";
   job.trial = TrialNumber{42};
-  job.params = {{"train.lr", 1e-3},
-                {"train.batch_size", int64_t{8}},
-                {"train.grad_accum", int64_t{1}},
-                {"tok.max_length", int64_t{32}},
-                {"model.dropout", 0.1},
-                {"model.name", std::string("tiny-bert")}};
-  job.train_path = Path("train.jsonl");
-  job.validation_path = Path("valid.jsonl");
-  job.labels = {"a", "b", "c"};
-  job.epochs = 1;
+  job.task.params = {{"train.lr", 1e-3},
+                     {"train.batch_size", int64_t{8}},
+                     {"train.grad_accum", int64_t{1}},
+                     {"tok.max_length", int64_t{32}},
+                     {"model.dropout", 0.1},
+                     {"model.name", std::string("tiny-bert")}};
+  job.task.trainer.train = Path("train.jsonl");
+  job.task.trainer.validation = Path("valid.jsonl");
+  job.task.trainer.labels = {"a", "b", "c"};
+  job.task.trainer.epochs = 1;
   job.device = TestDeviceName();
   job.model_name = "tiny-bert";
   job.model_path = Path("model");
-  job.objective = {.metric = "macro_f1", .direction = Direction::kMaximize};
-  job.admission = false;
-  job.plan = {.effective_batch = 8, .micro_batch = 8};
-  job.seed = 3;
+  job.task.objective = {.metric = "macro_f1", .direction = Direction::kMaximize};
+  job.task.admission = false;
+  job.task.plan = {.effective_batch = 8, .micro_batch = 8};
+  job.task.seed = 3;
   job.output_dir = Path("out");
   return job;
 }

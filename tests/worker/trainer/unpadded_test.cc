@@ -28,16 +28,16 @@ class UnpaddedTest : public testing::Test {
   // Without dropout, so that only rounding differs.
   TrainerJob Job(bool unpadded) const {
     TrainerJob job = trial_.Job();
-    job.epochs = 2;
-    job.params["model.dropout"] = 0.0;
-    job.params["head.dropout"] = 0.0;
-    job.params["memory.unpadded"] = unpadded;
+    job.task.trainer.epochs = 2;
+    job.task.params["model.dropout"] = 0.0;
+    job.task.params["head.dropout"] = 0.0;
+    job.task.params["memory.unpadded"] = unpadded;
     return job;
   }
 
   TrainerJob With(const ParamMap& params, bool unpadded = true) const {
     TrainerJob job = Job(unpadded);
-    for (const auto& [name, value] : params) job.params[name] = value;
+    for (const auto& [name, value] : params) job.task.params[name] = value;
     return job;
   }
 
@@ -106,7 +106,7 @@ TEST_F(UnpaddedTest, TrainsAsWithPaddingInLessMemory) {
 TEST_F(UnpaddedTest, PartsOfABatchAddUp) {
   const TrainedTrial whole = Train(Job(/*unpadded=*/true));
   TrainerJob job = Job(/*unpadded=*/true);
-  job.plan.micro_batch = 3;
+  job.task.plan.micro_batch = 3;
   const TrainedTrial in_parts = Train(job);
   ExpectNear(in_parts, whole, 1e-5);
   EXPECT_LT(in_parts.peak, whole.peak);
@@ -117,7 +117,7 @@ TEST_F(UnpaddedTest, DropoutIsAFunctionOfTheSeed) {
   const TrainedTrial first = Train(With(dropout));
   ExpectEqual(Train(With(dropout)), first);
   TrainerJob other = With(dropout);
-  other.params["seed"] = int64_t{99};
+  other.task.params["seed"] = int64_t{99};
   EXPECT_NE(Train(other).measurements, first.measurements);
   EXPECT_NE(Train(Job(/*unpadded=*/true)).measurements, first.measurements);
 }
@@ -126,7 +126,7 @@ TEST_F(UnpaddedTest, LayersComputedAgainChangeNothingButThePeak) {
   const ParamMap dropout = {{"model.dropout", 0.1}};
   const TrainedTrial plain = Train(With(dropout));
   TrainerJob again = With(dropout);
-  again.params["memory.checkpoint_every"] = int64_t{1};
+  again.task.params["memory.checkpoint_every"] = int64_t{1};
   const TrainedTrial checkpointed = Train(again);
   ExpectEqual(checkpointed, plain);
   EXPECT_LT(checkpointed.peak, plain.peak);

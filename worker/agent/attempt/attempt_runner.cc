@@ -82,8 +82,8 @@ class RunningAttempt {
                          static_cast<uint64_t>(job.trial.value))) {
     TellEndingTime();
     beat_.lease = lease;
-    end_.plan = job.plan;
-    end_.limit = job.limit;
+    end_.plan = job.task.plan;
+    end_.limit = job.task.limit;
   }
 
   AttemptEnd Run() {
@@ -403,7 +403,7 @@ class RunningAttempt {
   // A simple trainer says only that it happened. The server counts in bytes of the device, a
   // trainer in bytes of its allocator: the base lies between them. It is none of the host's.
   void FillIn(OutOfMemory& oom) const {
-    if (oom.limit == Bytes{}) oom.limit = job_.limit;
+    if (oom.limit == Bytes{}) oom.limit = job_.task.limit;
     if (oom.kind != OomKind::kHost) {
       oom.limit += services_.base;
       if (oom.needed > Bytes{}) oom.needed += services_.base;
@@ -416,7 +416,7 @@ class RunningAttempt {
   MemoryReport MemoryUsed() const {
     MemoryReport report = end_.outcome ? end_.outcome->memory : MemoryReport{};
     if (report.live_peak == Bytes{}) report.live_peak = live_peak_;
-    if (report.limit == Bytes{}) report.limit = job_.limit;
+    if (report.limit == Bytes{}) report.limit = job_.task.limit;
     report.limit += services_.base;
     if (report.device_peak == Bytes{} && report.reserved_peak > Bytes{}) {
       report.device_peak = report.reserved_peak + services_.base;
@@ -466,7 +466,7 @@ AttemptEnd EndBeforeStart(const Assignment& assignment, const absl::Status& why)
   const Failed failed{.failure_class = FailureClass::kBadConfiguration,
                       .message = std::string(why.message())};
   return {.finish = FinishRequest{
-              .lease = assignment.lease, .outcome = failed, .final_plan = assignment.plan}};
+              .lease = assignment.lease, .outcome = failed, .final_plan = assignment.task.plan}};
 }
 
 AttemptEnd RunAttempt(const AttemptServices& services, const AttemptOptions& options,

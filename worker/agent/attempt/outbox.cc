@@ -16,26 +16,15 @@
 #include "common/files/checksum.h"
 #include "common/files/read_file.h"
 #include "common/files/write_file.h"
-#include "common/study/trial_fields.h"
+#include "common/protocol/worker_exchange_fields.h"
 #include "nlohmann/json.hpp"
 #include "worker/agent/attempt/trainer_job.h"
 
 namespace hpo::agent {
 
 void VisitFields(Is<OutboxEntry> auto& entry, auto visit) {
-  auto& request = entry.request;
   visit({"finish"}, entry.request_id);
-  visit({"study"}, request.lease.trial.study);
-  visit({"trial"}, request.lease.trial.number.value);
-  visit({"attempt"}, request.lease.attempt.value);
-  visit({"token"}, request.lease.token);
-  visit({"database", kAlways}, request.lease.database);
-  visit({"outcome"}, request.outcome);
-  visit({"memory"}, request.memory);
-  visit({"final_plan"}, request.final_plan);
-  visit({"measurements"}, request.measurements);
-  visit({"memory_records", kAlways}, request.memory_records);
-  visit({"attributes", kAlways}, request.attributes);
+  VisitFields(entry.request, visit);
 }
 
 namespace {

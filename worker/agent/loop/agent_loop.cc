@@ -71,11 +71,11 @@ std::map<std::string, std::string> LeftOut(const std::map<std::string, std::stri
 absl::Status CheckCommand(const TrialCommand& command, const Assignment& assignment,
                           const std::vector<StudyData>& studies) {
   std::vector<std::string> names;
-  for (const auto& [name, value] : assignment.params) names.push_back(name);
+  for (const auto& [name, value] : assignment.task.params) names.push_back(name);
   for (const StudyData& study : studies) {
     if (study.study != assignment.lease.trial.study) continue;
     for (const std::string& name : study.parameters) {
-      if (!assignment.params.contains(name)) names.push_back(name);
+      if (!assignment.task.params.contains(name)) names.push_back(name);
     }
   }
   HPO_RETURN_IF_ERROR(Annotate(CheckPlaceholders(command.text, names), command.option));
@@ -324,7 +324,7 @@ class AgentLoop {
     const LeaseRef& lease = assignment.lease;
     keeper_.Hold(lease);
     spdlog::info("trial #{} of {} (attempt {}): {}", lease.trial.number.value, lease.trial.study,
-                 lease.attempt.value, FormatParams(assignment.params));
+                 lease.attempt.value, FormatParams(assignment.task.params));
     if (services_.stop.raised()) return GiveBack({.lease = lease});
     const absl::Status fits = CheckCommand(options_.command, assignment, studies_);
     if (!fits.ok()) return CannotRun(lease, fits);
@@ -380,7 +380,7 @@ class AgentLoop {
   }
 
   static bool DoesNotFit(const Assignment& assignment, Bytes capacity) {
-    return assignment.admission && assignment.policy != MemoryPolicy::kOff &&
+    return assignment.task.admission && assignment.task.memory.policy != MemoryPolicy::kOff &&
            assignment.required > capacity;
   }
 
@@ -462,7 +462,7 @@ class AgentLoop {
     } else if (!unsettled.empty()) {
       const auto& [assignment, end] = unsettled.mapped();
       kept_models_.SettleEnd(lease.trial, OutputFolder(lease), end.finish->outcome, end.best_path,
-                             {assignment.objective, assignment.constraints});
+                             {assignment.task.objective, assignment.constraints});
     }
   }
 

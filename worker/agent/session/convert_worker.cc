@@ -54,10 +54,6 @@ Registration FromProto(const v1::RegisterWorkerResponse& response) {
   return FromMessage<Registration>(response).value();
 }
 
-absl::StatusOr<Assignment> FromProto(const v1::Assignment& assignment) {
-  return FromMessage<Assignment>(assignment);
-}
-
 absl::StatusOr<AcquireResult> FromProto(const v1::AcquireTrialResponse& response) {
   return FromMessage<AcquireResult>(response);
 }

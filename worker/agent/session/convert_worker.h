@@ -18,7 +18,6 @@ v1::ReleaseTrialRequest ToProto(const TrialRelease& release);
 Registration FromProto(const v1::RegisterWorkerResponse& response);
 
 //   InvalidArgument  names the field that has no value, or none that this version knows
-absl::StatusOr<Assignment> FromProto(const v1::Assignment& assignment);
 absl::StatusOr<AcquireResult> FromProto(const v1::AcquireTrialResponse& response);
 
 // A directive that this version does not know reads as kContinue.

@@ -41,12 +41,12 @@ absl::Status LinkTree(const std::string& from, const std::string& to) {
 nlohmann::json IdentityOf(const TrainerJob& job, nlohmann::json identity) {
   identity["study"] = job.study;
   identity["trial"] = job.trial.value;
-  identity["params"] = ParamsToJson(job.params);
-  identity["task"] = job.task;
-  identity["epochs"] = job.epochs;
+  identity["params"] = ParamsToJson(job.task.params);
+  identity["task"] = job.task.trainer.task;
+  identity["epochs"] = job.task.trainer.epochs;
   identity["model_name"] = job.model_name;
-  identity["model_init"] = job.model_init;
-  identity["seed"] = job.seed;
+  identity["model_init"] = job.task.trainer.model_init;
+  identity["seed"] = job.task.seed;
   return identity;
 }
 

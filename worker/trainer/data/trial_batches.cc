@@ -65,7 +65,7 @@ memory::TrialPasses PassesOf(const TrainerJob& job, const TrainingOptions& optio
     if (first_batch == 0) first_batch = evaluation.size();
   }
   memory::TrialPasses passes;
-  passes.begins_with_probe = job.policy != MemoryPolicy::kOff;
+  passes.begins_with_probe = job.task.memory.policy != MemoryPolicy::kOff;
   if (passes.begins_with_probe) {
     passes.stretches.push_back(
         {.steps = {PartsOf(data, HeaviestBatch(data.train, plan), plan, layout)},
@@ -73,13 +73,14 @@ memory::TrialPasses PassesOf(const TrainerJob& job, const TrainingOptions& optio
                         evaluation.begin() + static_cast<std::ptrdiff_t>(first_batch)}});
   }
   int64_t step = 0;
-  for (int64_t epoch = 0; epoch < job.epochs && step < kMostPassedSteps; ++epoch) {
+  for (int64_t epoch = 0; epoch < job.task.trainer.epochs && step < kMostPassedSteps; ++epoch) {
     memory::MeasuredSteps stretch;
     for (const text::BatchRows& batch :
          text::TrainingBatches(data.train, options.DrawOf(plan.effective_batch, epoch))) {
       stretch.steps.push_back(PartsOf(data, batch, plan, layout));
       if (++step == kMostPassedSteps) break;
-      if (job.measure_every_steps > 0 && step % job.measure_every_steps == 0) {
+      if (job.task.trainer.measure_every_steps > 0 &&
+          step % job.task.trainer.measure_every_steps == 0) {
         stretch.evaluation = evaluation;
         passes.stretches.push_back(std::exchange(stretch, {}));
       }

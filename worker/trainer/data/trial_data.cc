@@ -22,14 +22,14 @@ LengthHistogram LengthsOf(const text::EncodedDataset& data) {
   return lengths;
 }
 
-absl::StatusOr<text::TaskData> ReadRows(const TrainerJob& job, TaskKind task) {
+absl::StatusOr<text::TaskData> ReadRows(const TrainerSpec& trainer, TaskKind task) {
   switch (task) {
     case TaskKind::kTextClassification:
-      return text::LoadTaskData(job.train_path, job.validation_path, job.labels);
+      return text::LoadTaskData(trainer.train, trainer.validation, trainer.labels);
     case TaskKind::kTextRegression:
-      return text::LoadRegressionData(job.train_path, job.validation_path, job.labels);
+      return text::LoadRegressionData(trainer.train, trainer.validation, trainer.labels);
     case TaskKind::kLanguageModeling:
-      return text::LoadPlainTexts(job.train_path, job.validation_path);
+      return text::LoadPlainTexts(trainer.train, trainer.validation);
     case TaskKind::kMultiQuery:
     case TaskKind::kMultiQuerySpans:
       break;
@@ -50,10 +50,10 @@ absl::Status CheckPredictsTokens(const text::EncodedDataset& data, const text::D
   return absl::OkStatus();
 }
 
-absl::StatusOr<TextData> LoadRows(const TrainerJob& job, const TrainingOptions& options,
+absl::StatusOr<TextData> LoadRows(const TrainerSpec& trainer, const TrainingOptions& options,
                                   TaskKind task, text::RowEncoder encode) {
   TextData data;
-  HPO_ASSIGN_OR_RETURN(const text::TaskData files, ReadRows(job, task));
+  HPO_ASSIGN_OR_RETURN(const text::TaskData files, ReadRows(trainer, task));
   data.labels = files.train.label_names;
   HPO_ASSIGN_OR_RETURN(data.train, encode(files.train));
   HPO_ASSIGN_OR_RETURN(data.validation, encode(files.validation));
@@ -68,12 +68,12 @@ absl::StatusOr<TextData> LoadRows(const TrainerJob& job, const TrainingOptions& 
   return data;
 }
 
-absl::StatusOr<TextData> LoadQueries(const TrainerJob& job, const TrainingOptions& options,
+absl::StatusOr<TextData> LoadQueries(const TrainerSpec& trainer, const TrainingOptions& options,
                                      const text::Tokenizer* span_tokenizer, int64_t max_length,
                                      text::RowEncoder encode) {
   HPO_ASSIGN_OR_RETURN(text::QuerySets sets,
-                       text::LoadQuerySets(job.train_path, job.validation_path,
-                                           {.labels = job.labels,
+                       text::LoadQuerySets(trainer.train, trainer.validation,
+                                           {.labels = trainer.labels,
                                             .most_aspects = options.config.most_aspects,
                                             .span_tokenizer = span_tokenizer,
                                             .max_length = max_length},
@@ -130,7 +130,8 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
 
 absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
                                       const ModelFolder& model, const text::TokenCache& tokens) {
-  const TaskKind task = ParseTaskKind(job.task).value_or(TaskKind::kTextClassification);
+  const TrainerSpec& trainer = job.task.trainer;
+  const TaskKind task = ParseTaskKind(trainer.task).value_or(TaskKind::kTextClassification);
   const int64_t max_length = std::min(options.config.max_length, model.shape.max_positions);
   std::vector<TruncatedRows> truncated;
   std::vector<std::string> warnings;
@@ -148,8 +149,8 @@ absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptio
   const text::Tokenizer* const span_tokenizer =
       task == TaskKind::kMultiQuerySpans ? model.tokenizer.get() : nullptr;
   absl::StatusOr<TextData> data =
-      AsksQueries(task) ? LoadQueries(job, options, span_tokenizer, max_length, encode)
-                        : LoadRows(job, options, task, encode);
+      AsksQueries(task) ? LoadQueries(trainer, options, span_tokenizer, max_length, encode)
+                        : LoadRows(trainer, options, task, encode);
   HPO_RETURN_IF_ERROR(data.status());
   data->task = task;
   data->max_length = max_length;

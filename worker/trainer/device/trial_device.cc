@@ -96,16 +96,16 @@ absl::StatusOr<TrialDevice> OpenTrialDevice(const std::string& name) {
 }
 
 OutcomeMessage OutcomeWithoutDevice(const TrainerJob& job, const absl::Status& reason) {
-  OutcomeMessage message{.outcome = {}, .memory = {}, .final_plan = job.plan, .clean = false};
+  OutcomeMessage message{.outcome = {}, .memory = {}, .final_plan = job.task.plan, .clean = false};
   const std::string text(reason.message());
   if (absl::IsResourceExhausted(reason)) {
     const bool host = job.device == "cpu";
     message.memory.num_ooms = 1;
     message.outcome = OutOfMemory{.kind = host ? OomKind::kHost : OomKind::kDirtyDevice,
-                                  .limit = job.limit,
-                                  .needed = job.predicted,
+                                  .limit = job.task.limit,
+                                  .needed = job.task.predicted,
                                   .phase = "device",
-                                  .plan = job.plan,
+                                  .plan = job.task.plan,
                                   .message = text};
     LogError(FormatOomBlock(job, host ? "CPU" : "GPU", text));
     return message;

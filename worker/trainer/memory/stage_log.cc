@@ -33,8 +33,8 @@ std::string FormatChange(TrialNumber trial, const std::string& stage, Bytes befo
 
 std::string FormatOomBlock(const TrainerJob& job, const std::string& device_kind,
                            const std::string& error) {
-  const int64_t batch_size = FindInt(job.params, "train.batch_size").value_or(0);
-  const int64_t grad_accum = FindInt(job.params, "train.grad_accum").value_or(1);
+  const int64_t batch_size = FindInt(job.task.params, "train.batch_size").value_or(0);
+  const int64_t grad_accum = FindInt(job.task.params, "train.grad_accum").value_or(1);
   return absl::StrFormat(
       "\n[OOM] Trial %d exceeded %s memory:\n"
       "  Model: %s\n"
@@ -43,7 +43,7 @@ std::string FormatOomBlock(const TrainerJob& job, const std::string& device_kind
       "  Error: %s\n"
       "  Pruning trial to allow the sampler to learn memory constraints.\n",
       job.trial.value, device_kind, job.model_name, batch_size, batch_size * grad_accum, grad_accum,
-      FindInt(job.params, "tok.max_length").value_or(0), error.substr(0, kMaxErrorLength));
+      FindInt(job.task.params, "tok.max_length").value_or(0), error.substr(0, kMaxErrorLength));
 }
 
 StageLog::StageLog(const TrainerJob& job, DeviceMemory& memory, EventSink& events)
@@ -51,7 +51,7 @@ StageLog::StageLog(const TrainerJob& job, DeviceMemory& memory, EventSink& event
   memory_.ResetPeak();
   const MemoryUse use = memory_.Read();
   report_.baseline = use.live;
-  report_.limit = job.limit;
+  report_.limit = job.task.limit;
   training_start_ = use.live;
 }
 

@@ -36,6 +36,13 @@ Failed Failure(FailureClass failure_class, const absl::Status& status) {
   return Failed{.failure_class = failure_class, .message = std::string(status.message())};
 }
 
+// Whether the model can be trained as the parameters want it.
+absl::Status CheckModel(const memory::TrainingConfig& config, const ModelShape& shape,
+                        TaskKind task) {
+  HPO_RETURN_IF_ERROR(memory::CheckUnpadded(config, shape, task));
+  return memory::CheckTrainedParts(config, shape);
+}
+
 // What a trial meets besides its device.
 struct Surroundings {
   EventSink& events;
@@ -52,7 +59,7 @@ class TrialRun {
   TrainLoopResult Run() {
     if (auto failure = Prepare()) return Ended(*std::move(failure));
     if (auto refusal = Admit()) return Ended(*std::move(refusal));
-    device_.memory->SetLimit(job_.limit);
+    device_.memory->SetLimit(job_.task.limit);
     AllowTf32(options_.tf32);
     if (auto failure = Build()) return Ended(*std::move(failure));
     return Train();
@@ -66,7 +73,7 @@ class TrialRun {
   }
 
   std::optional<TrialOutcome> Prepare() {
-    auto options = ReadTrainingOptions(job_.params, job_.seed);
+    auto options = ReadTrainingOptions(job_.task.params, job_.task.seed);
     if (!options.ok()) return Failure(FailureClass::kBadConfiguration, options.status());
     options_ = *std::move(options);
     if (const absl::Status valid = CheckJob(); !valid.ok()) {
@@ -75,7 +82,8 @@ class TrialRun {
     auto folder = OpenModelFolder(job_, options_);
     if (!folder.ok()) return Failure(FailureClass::kBadModel, folder.status());
     folder_ = *std::move(folder);
-    if (const absl::Status runs = CheckModelRuns(); !runs.ok()) {
+    const TaskKind task = *ParseTaskKind(job_.task.trainer.task);
+    if (const auto runs = CheckModel(options_.config, folder_.shape, task); !runs.ok()) {
       return Failure(FailureClass::kBadConfiguration, runs);
     }
     auto data = LoadTextData(job_, options_, folder_, around_.tokens);
@@ -84,8 +92,8 @@ class TrialRun {
     for (const std::string& warning : data_.warnings) TellWarning(events_, job_.trial, warning);
     if (data_.task == TaskKind::kTextClassification) TellAbsentLabels();
     if (data_.train_queries.has_value()) {
-      TellUnplaced(job_.train_path, data_.train_queries->spans);
-      TellUnplaced(job_.validation_path, data_.validation_queries->spans);
+      TellUnplaced(job_.task.trainer.train, data_.train_queries->spans);
+      TellUnplaced(job_.task.trainer.validation, data_.validation_queries->spans);
     }
     TellTruncated();
     estimate_input_ = EstimateInputOf(folder_, data_, options_, device_.profile);
@@ -100,7 +108,7 @@ class TrialRun {
     }
     if (absent.empty()) return;
     TellWarning(events_, job_.trial,
-                absl::StrCat(job_.train_path, ": no training row has the label ",
+                absl::StrCat(job_.task.trainer.train, ": no training row has the label ",
                              absl::StrJoin(absent, " or ")));
   }
 
@@ -124,34 +132,29 @@ class TrialRun {
                              "letter: no span is learnt for them"));
   }
 
-  // The model as the parameters want it.
-  absl::Status CheckModelRuns() const {
-    HPO_RETURN_IF_ERROR(
-        memory::CheckUnpadded(options_.config, folder_.shape, *ParseTaskKind(job_.task)));
-    return memory::CheckTrainedParts(options_.config, folder_.shape);
-  }
-
   absl::Status CheckJob() const {
-    const std::optional<TaskKind> kind = ParseTaskKind(job_.task);
+    const TrainerSpec& trainer = job_.task.trainer;
+    const std::optional<TaskKind> kind = ParseTaskKind(trainer.task);
     if (!kind.has_value()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("task: expected ", TaskNames(), ", got '", job_.task, "'"));
+          absl::StrCat("task: expected ", TaskNames(), ", got '", trainer.task, "'"));
     }
-    HPO_RETURN_IF_ERROR(Annotate(CheckMetric(*kind, job_.objective.metric), "objective.metric"));
+    HPO_RETURN_IF_ERROR(
+        Annotate(CheckMetric(*kind, job_.task.objective.metric), "objective.metric"));
     const bool has_classes = *kind == TaskKind::kTextClassification || AsksQueries(*kind);
     if (!has_classes && (options_.config.weighs_classes || options_.config.smooths_labels)) {
       return absl::InvalidArgumentError(
           absl::StrCat("train.class_weights, train.label_smoothing: expected neither with ",
-                       job_.task, ", which has no classes"));
+                       trainer.task, ", which has no classes"));
     }
-    if (job_.model_init != "pretrained" && job_.model_init != "random") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("model.init: expected pretrained or random, got '", job_.model_init, "'"));
+    if (trainer.model_init != "pretrained" && trainer.model_init != "random") {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "model.init: expected pretrained or random, got '", trainer.model_init, "'"));
     }
     HPO_RETURN_IF_ERROR(CheckPrecision(options_, device_.device));
-    if (job_.epochs < 1) {
+    if (trainer.epochs < 1) {
       return absl::InvalidArgumentError(
-          absl::StrCat("epochs: expected at least 1, got ", job_.epochs));
+          absl::StrCat("epochs: expected at least 1, got ", trainer.epochs));
     }
     return absl::OkStatus();
   }
@@ -159,20 +162,20 @@ class TrialRun {
   // The plan to start with, or the refusal. The job's plan is taken where it is one for this
   // configuration; where it does not fit by the estimate, a smaller one is planned here.
   std::optional<TrialOutcome> Admit() {
-    plan_ = memory::StartingPlan(options_.config, job_.plan, job_.policy);
-    if (!job_.admission || job_.limit == Bytes{} || job_.policy == MemoryPolicy::kOff) {
+    const TrialTask& task = job_.task;
+    plan_ = memory::StartingPlan(options_.config, task.plan, task.memory.policy);
+    if (!task.admission || task.limit == Bytes{} || task.memory.policy == MemoryPolicy::kOff) {
       return std::nullopt;
     }
-    const auto estimate = memory::EstimateWithin(estimate_input_, plan_, job_.limit);
+    const auto estimate = memory::EstimateWithin(estimate_input_, plan_, task.limit);
     if (!estimate.ok()) return Failure(FailureClass::kBadConfiguration, estimate.status());
     memory::PlannedMemory planned{
-        .plan = plan_, .estimate = *estimate, .fits = estimate->needed_limit <= job_.limit};
+        .plan = plan_, .estimate = *estimate, .fits = estimate->needed_limit <= task.limit};
     if (!planned.fits) {
-      const MemorySpec memory{
-          .policy = job_.policy,
-          .allow_checkpointing = plan_.checkpointing || job_.allow_checkpointing,
-          .allow_lower_precision = plan_.precision != Precision::kFloat32};
-      const auto smaller = memory::PlanMemory(estimate_input_, memory, job_.limit);
+      MemorySpec memory = task.memory;
+      memory.allow_checkpointing = memory.allow_checkpointing || plan_.checkpointing;
+      memory.allow_lower_precision = plan_.precision != Precision::kFloat32;
+      const auto smaller = memory::PlanMemory(estimate_input_, memory, task.limit);
       if (!smaller.ok()) return Failure(FailureClass::kBadConfiguration, smaller.status());
       planned = *smaller;
       // A refusal states what would be needed.
@@ -184,7 +187,7 @@ class TrialRun {
     plan_ = planned.plan;
     LogInfo(absl::StrFormat("Trial %d - estimate: %s of %s allowed, micro-batch %d in %d parts",
                             job_.trial.value, FormatBytes(planned.estimate.needed_limit),
-                            FormatBytes(job_.limit), plan_.micro_batch, plan_.NumParts()));
+                            FormatBytes(task.limit), plan_.micro_batch, plan_.NumParts()));
     if (planned.fits) return std::nullopt;
     return Refusal(planned);
   }
@@ -192,11 +195,11 @@ class TrialRun {
   OutOfMemory Refusal(const memory::PlannedMemory& planned) const {
     OutOfMemory oom;
     oom.predicted = true;
-    oom.limit = job_.limit;
+    oom.limit = job_.task.limit;
     oom.needed = planned.estimate.needed_limit;
     oom.phase = planned.estimate.peak_phase;
     oom.plan = planned.plan;
-    oom.message = memory::ExplainMisfit(planned, job_.limit);
+    oom.message = memory::ExplainMisfit(planned, job_.task.limit);
     LogError(FormatOomBlock(job_, device_.memory->Describe().kind, oom.message));
     return oom;
   }
@@ -219,12 +222,13 @@ class TrialRun {
     if (attempt.fault->type == MemoryFaultType::kDeviceLost) {
       return DeviceLostOutcome(*attempt.fault, log_.phase(), 0);
     }
-    log_.OutOfMemoryMet(attempt.use, NeededAtLeast(*attempt.fault, attempt.use), job_.predicted, 0);
+    log_.OutOfMemoryMet(attempt.use, NeededAtLeast(*attempt.fault, attempt.use),
+                        job_.task.predicted, 0);
     OutOfMemory oom = OutOfMemoryOutcome(
         *attempt.fault, attempt.use, {.job = job_, .phase = log_.phase(), .step = 0, .plan = plan_},
         device_.memory->Describe().kind);
     // What was to come would not have fitted either: the same in another process is no help.
-    const bool too_big = job_.limit > Bytes{} && job_.predicted > job_.limit;
+    const bool too_big = job_.task.limit > Bytes{} && job_.task.predicted > job_.task.limit;
     if (oom.kind == OomKind::kFragmentation && too_big) oom.kind = OomKind::kConfiguration;
     return oom;
   }
@@ -239,7 +243,7 @@ class TrialRun {
                                           .device = device_.device}));
     torch::nn::Module& model = task_->module();
     std::vector<std::string> to_initialize = ParameterNames(model);
-    if (job_.model_init == "pretrained") {
+    if (job_.task.trainer.model_init == "pretrained") {
       HPO_ASSIGN_OR_RETURN(const std::vector<SafetensorsFile> weights, OpenWeights(folder_.path));
       HPO_ASSIGN_OR_RETURN(LoadReport report, LoadParameters(model, weights));
       TellOtherHead(report);

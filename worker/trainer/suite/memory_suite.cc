@@ -111,10 +111,10 @@ class MemorySuite {
     Run run;
     const int64_t retries = device_.memory->Read().alloc_retries;
     TrainerJob job;
-    job.epochs = 1;
-    job.objective.metric = "loss";
-    job.policy = MemoryPolicy::kStrict;
-    job.limit = limit;
+    job.task.trainer.epochs = 1;
+    job.task.objective.metric = "loss";
+    job.task.memory.policy = MemoryPolicy::kStrict;
+    job.task.limit = limit;
     device_.memory->SetLimit(limit);
     StageLog log(job, *device_.memory, nobody_);
     // Loading may meet the limit too: outside of the loop, so guarded here.

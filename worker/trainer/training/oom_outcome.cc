@@ -12,8 +12,8 @@ OutOfMemory OutOfMemoryOutcome(const MemoryFault& fault, const MemoryUse& use,
   oom.kind = KindOfOom(fault, use, context.step);
   if (fault.refused.has_value()) oom.requested = fault.refused->requested;
   oom.peak = use.peak;
-  oom.limit = context.job.limit > Bytes{} ? context.job.limit : use.total;
-  oom.needed = context.job.predicted;
+  oom.limit = context.job.task.limit > Bytes{} ? context.job.task.limit : use.total;
+  oom.needed = context.job.task.predicted;
   oom.phase = context.phase;
   oom.step = context.step;
   oom.plan = context.plan;

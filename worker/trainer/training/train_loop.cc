@@ -31,7 +31,7 @@ int64_t StepsPerEpoch(int64_t rows, int64_t effective_batch) {
 
 // What the trial's tensors may hold, by its job or by its device.
 Bytes LimitOf(const TrainLoopParts& parts) {
-  return parts.job.limit > Bytes{} ? parts.job.limit : parts.memory.Read().total;
+  return parts.job.task.limit > Bytes{} ? parts.job.task.limit : parts.memory.Read().total;
 }
 
 }  // namespace
@@ -40,12 +40,12 @@ TrainLoop::TrainLoop(TrainLoopParts parts, const MemoryPlan& plan)
     : parts_(std::move(parts)),
       state_{.plan = plan,
              .evaluation_rows = plan.micro_batch * parts_.options.config.eval_batch_multiplier,
-             .limit = parts_.job.limit},
+             .limit = parts_.job.task.limit},
       batches_per_epoch_(StepsPerEpoch(parts_.data.train.num_rows(), plan.effective_batch)),
-      total_steps_(parts_.job.epochs * batches_per_epoch_),
+      total_steps_(parts_.job.task.trainer.epochs * batches_per_epoch_),
       schedule_(parts_.options.learning_rate, parts_.options.warmup_ratio, total_steps_),
       replanner_(parts_.estimate_input, parts_.log.baseline(), LimitOf(parts_),
-                 parts_.job.allow_checkpointing),
+                 parts_.job.task.memory.allow_checkpointing),
       unread_(parts_.reads_late ? std::optional<StepScalars>(parts_.device) : std::nullopt),
       baseline_(parts_.memory.Read().live),
       growth_watch_(baseline_),
@@ -58,7 +58,7 @@ TrainLoopResult TrainLoop::Run() {
   TakeUp();
   parts_.task.SetExecution(memory::ExecutionOf(parts_.options.config, state_.plan));
   std::optional<Ending> ending = Probe();
-  while (!ending.has_value() && state_.epoch < parts_.job.epochs) {
+  while (!ending.has_value() && state_.epoch < parts_.job.task.trainer.epochs) {
     ending = RunEpoch();
     ++state_.epoch;
     state_.batches_done = 0;
@@ -76,7 +76,7 @@ TrainLoopResult TrainLoop::Run() {
 }
 
 std::optional<TrainLoop::Ending> TrainLoop::Probe() {
-  if (parts_.job.policy == MemoryPolicy::kOff) return std::nullopt;
+  if (parts_.job.task.memory.policy == MemoryPolicy::kOff) return std::nullopt;
   const RandomStateKeeper random_state(parts_.device);
   const auto train = [this] {
     parts_.log.StartPeak();
@@ -106,7 +106,7 @@ void TrainLoop::JudgeProbe() {
   if (!replanner_.Correct(state_.plan, measured)) return;
   LogWarning(absl::StrFormat("Trial %d - the memory estimate is too low by %s",
                              parts_.job.trial.value, FormatBytes(replanner_.correction())));
-  if (parts_.job.policy != MemoryPolicy::kPlan || replanner_.Fits(state_.plan)) return;
+  if (parts_.job.task.memory.policy != MemoryPolicy::kPlan || replanner_.Fits(state_.plan)) return;
   if (const auto smaller = replanner_.Smaller(state_.plan)) {
     UsePlan(*smaller, "the probe needed more than predicted");
   }
@@ -148,7 +148,7 @@ std::optional<TrainLoop::Ending> TrainLoop::RunEpoch() {
     const auto batch = static_cast<size_t>(state_.batches_done);
     next_ = batch + 1 < batches.size() ? &batches[batch + 1] : nullptr;
     if (auto ending = RunStep(batches[batch])) return ending;
-    const int64_t every = parts_.job.measure_every_steps;
+    const int64_t every = parts_.job.task.trainer.measure_every_steps;
     if (every > 0 && state_.step % every == 0) {
       if (auto ending = Measure()) return ending;
     }
@@ -337,7 +337,7 @@ std::optional<TrainLoop::Ending> TrainLoop::Recover(const BatchAttempt& attempt,
 
 bool TrainLoop::TakeAction(OomKind kind, absl::FunctionRef<bool()> shrink) {
   RecoveryCase now{.kind = kind,
-                   .can_shrink = parts_.job.policy == MemoryPolicy::kPlan,
+                   .can_shrink = parts_.job.task.memory.policy == MemoryPolicy::kPlan,
                    .steps_done = state_.step > 0,
                    .redos = redos_[kind],
                    .workspaces_renewed = workspaces_renewed_};
@@ -381,7 +381,7 @@ void TrainLoop::WatchMemory(const char* stage) {
 
 void TrainLoop::WatchThrashing() {
   if (!thrash_guard_.AfterStep(parts_.memory.Read().alloc_retries)) return;
-  if (parts_.job.policy != MemoryPolicy::kPlan) return;
+  if (parts_.job.task.memory.policy != MemoryPolicy::kPlan) return;
   // In several parts, gradients are live while the next part runs: less at a time can need more.
   const std::optional<Bytes> now = replanner_.PredictedPeak(state_.plan);
   for (auto plan = memory::SmallerPlan(state_.plan); plan.has_value();
@@ -422,13 +422,13 @@ std::optional<TrainLoop::Ending> TrainLoop::Measure() {
   state_.measurements.push_back({.step = state_.step, .epoch = EpochsDone(), .metrics = metrics});
   parts_.events.Send(MeasurementMessage{state_.measurements.back()});
   LogInfo(absl::StrFormat("Trial %d - step %d of %d: %s %.4f, loss %.4f", parts_.job.trial.value,
-                          state_.step, total_steps_, parts_.job.objective.metric,
-                          metrics.at(parts_.job.objective.metric), metrics.at("loss")));
+                          state_.step, total_steps_, parts_.job.task.objective.metric,
+                          metrics.at(parts_.job.task.objective.metric), metrics.at("loss")));
   if (!Improves(metrics)) {
     if (!IsStale()) return std::nullopt;
     LogInfo(
         absl::StrFormat("Trial %d - early stopping after step %d: no better %s in %d measurements",
-                        parts_.job.trial.value, state_.step, parts_.job.objective.metric,
+                        parts_.job.trial.value, state_.step, parts_.job.task.objective.metric,
                         parts_.options.early_stopping));
     return Ending{Completed{.metrics = *state_.best, .model_path = {}}};
   }
@@ -449,8 +449,8 @@ bool TrainLoop::IsStale() const {
 
 bool TrainLoop::Improves(const Metrics& metrics) const {
   if (!state_.best.has_value()) return true;
-  const std::string& name = parts_.job.objective.metric;
-  return parts_.job.objective.direction == Direction::kMaximize
+  const std::string& name = parts_.job.task.objective.metric;
+  return parts_.job.task.objective.direction == Direction::kMaximize
              ? metrics.at(name) > state_.best->at(name)
              : metrics.at(name) < state_.best->at(name);
 }

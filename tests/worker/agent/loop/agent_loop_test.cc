@@ -227,7 +227,7 @@ TEST_F(AgentLoopTest, AtOneRowCheckpointingComesBeforeTheEndWhereTheStudyAllowsI
     Assignment assignment = MakeAssignment(allowed ? 0 : 1, {{"fake.oom_above", int64_t{200}},
                                                              {"tok.max_length", int64_t{256}},
                                                              {"fake.recover", int64_t{1}}});
-    assignment.allow_checkpointing = allowed;
+    assignment.task.memory.allow_checkpointing = allowed;
     coordinator_.AddAssignment(std::move(assignment));
   }
   Run();
@@ -259,7 +259,7 @@ TEST_F(AgentLoopTest, AKillThatTheKernelCountedIsHostMemory) {
 
 TEST_F(AgentLoopTest, ATrialThatNoLongerFitsIsRejectedWithItsNeed) {
   Assignment big = MakeAssignment(0);
-  big.predicted = MiB(480);
+  big.task.predicted = MiB(480);
   big.required = MiB(600);  // with its margin
   coordinator_.AddAssignment(big);
   Add(1);
@@ -289,11 +289,11 @@ TEST_F(AgentLoopTest, WhatIsFreeWhenTheTrialComesCounts) {
 TEST_F(AgentLoopTest, WithoutAdmissionItRunsWhateverTheEstimateSays) {
   Assignment demonstration = MakeAssignment(0);
   demonstration.required = GiB(100);
-  demonstration.admission = false;
+  demonstration.task.admission = false;
   coordinator_.AddAssignment(demonstration);
   Assignment unmanaged = MakeAssignment(1);
   unmanaged.required = GiB(100);
-  unmanaged.policy = MemoryPolicy::kOff;
+  unmanaged.task.memory.policy = MemoryPolicy::kOff;
   coordinator_.AddAssignment(unmanaged);
   Run();
   EXPECT_THAT(coordinator_.releases(), IsEmpty());
@@ -622,7 +622,7 @@ TEST_F(AgentLoopTest, CheckpointsGoOnlyWhenTheTrialIsOver) {
 
 TEST_F(AgentLoopTest, AStudyThatNamesFilesOutsideOfTheDataFolderFails) {
   Assignment assignment = MakeAssignment(0);
-  assignment.trainer.train = "/etc/passwd";
+  assignment.task.trainer.train = "/etc/passwd";
   coordinator_.AddAssignment(assignment);
   Run();
   const auto failed = std::get<Failed>(OnlyOutcome());

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "common/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -56,46 +57,53 @@ v1::Assignment WireAssignment() {
   return proto;
 }
 
+absl::StatusOr<Assignment> Read(const v1::Assignment& proto) {
+  v1::AcquireTrialResponse response;
+  *response.mutable_assignment() = proto;
+  HPO_ASSIGN_OR_RETURN(const AcquireResult result, FromProto(response));
+  return result.assignment.value();
+}
+
 TEST(ConvertWorker, AnAssignmentArrivesWhole) {
-  const absl::StatusOr<Assignment> assignment = FromProto(WireAssignment());
+  const absl::StatusOr<Assignment> assignment = Read(WireAssignment());
   ASSERT_TRUE(assignment.ok()) << assignment.status();
   EXPECT_EQ(assignment->lease, Lease());
-  EXPECT_EQ(assignment->params, (ParamMap{{"train.lr", 3e-5},
-                                          {"seed", int64_t{7}},
-                                          {"model.name", std::string("bert-base-uncased")}}));
-  EXPECT_EQ(assignment->plan, (MemoryPlan{.effective_batch = 32, .micro_batch = 8}));
-  EXPECT_EQ(assignment->predicted, Bytes{1000});
+  EXPECT_EQ(assignment->task.params, (ParamMap{{"train.lr", 3e-5},
+                                               {"seed", int64_t{7}},
+                                               {"model.name", std::string("bert-base-uncased")}}));
+  EXPECT_EQ(assignment->task.plan, (MemoryPlan{.effective_batch = 32, .micro_batch = 8}));
+  EXPECT_EQ(assignment->task.predicted, Bytes{1000});
   EXPECT_EQ(assignment->required, Bytes{1030});
-  EXPECT_EQ(assignment->limit, Bytes{2000});
-  EXPECT_TRUE(assignment->admission);
+  EXPECT_EQ(assignment->task.limit, Bytes{2000});
+  EXPECT_TRUE(assignment->task.admission);
   EXPECT_FALSE(assignment->demonstration);
-  EXPECT_EQ(assignment->policy, MemoryPolicy::kStrict);
-  EXPECT_TRUE(assignment->allow_checkpointing);
-  EXPECT_EQ(assignment->trainer.train, "train.jsonl");
-  EXPECT_EQ(assignment->trainer.validation, "valid.jsonl");
-  EXPECT_THAT(assignment->trainer.labels, ElementsAre("no", "yes"));
-  EXPECT_EQ(assignment->trainer.epochs, 3);
-  EXPECT_EQ(assignment->trainer.measure_every_steps, 50);
-  EXPECT_EQ(assignment->trainer.model_init, "random");
-  EXPECT_EQ(assignment->objective,
+  EXPECT_EQ(assignment->task.memory.policy, MemoryPolicy::kStrict);
+  EXPECT_TRUE(assignment->task.memory.allow_checkpointing);
+  EXPECT_EQ(assignment->task.trainer.train, "train.jsonl");
+  EXPECT_EQ(assignment->task.trainer.validation, "valid.jsonl");
+  EXPECT_THAT(assignment->task.trainer.labels, ElementsAre("no", "yes"));
+  EXPECT_EQ(assignment->task.trainer.epochs, 3);
+  EXPECT_EQ(assignment->task.trainer.measure_every_steps, 50);
+  EXPECT_EQ(assignment->task.trainer.model_init, "random");
+  EXPECT_EQ(assignment->task.objective,
             (Objective{.metric = "loss", .direction = Direction::kMinimize}));
   EXPECT_EQ(assignment->constraints,
             (std::vector<MetricConstraint>{{.metric = "ms", .at_most = 50.0}}));
-  EXPECT_EQ(assignment->seed, 99u);
+  EXPECT_EQ(assignment->task.seed, 99u);
 }
 
 TEST(ConvertWorker, AnAssignmentThatCannotBeUnderstoodIsRefused) {
   v1::Assignment untyped = WireAssignment();
   (*untyped.mutable_params())["dropout"] = v1::Value();
-  EXPECT_THAT(std::string(FromProto(untyped).status().message()), HasSubstr("dropout"));
+  EXPECT_THAT(std::string(Read(untyped).status().message()), HasSubstr("dropout"));
 
   v1::Assignment policy = WireAssignment();
   policy.set_memory_policy("generous");
-  EXPECT_THAT(std::string(FromProto(policy).status().message()), HasSubstr("generous"));
+  EXPECT_THAT(std::string(Read(policy).status().message()), HasSubstr("generous"));
 
   v1::Assignment plan = WireAssignment();
   plan.mutable_plan()->set_micro_batch(64);
-  EXPECT_FALSE(FromProto(plan).ok());
+  EXPECT_FALSE(Read(plan).ok());
 }
 
 TEST(ConvertWorker, AnAcquireWithoutATrialSaysWhy) {

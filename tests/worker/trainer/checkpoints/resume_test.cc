@@ -52,8 +52,8 @@ class ResumeTest : public testing::Test {
   TrainerJob Job(int64_t attempt = 1) const {
     TrainerJob job = trial_.Job();
     job.attempt = AttemptNumber{attempt};
-    job.epochs = 3;
-    job.measure_every_steps = 4;
+    job.task.trainer.epochs = 3;
+    job.task.trainer.measure_every_steps = 4;
     job.output_dir = trial_.Path(absl::StrCat("out-", attempt));
     fs::create_directories(job.output_dir);
     job.checkpoints.folder = trial_.Path("checkpoints/tiny/000042");
@@ -140,7 +140,7 @@ TEST_F(ResumeTest, EveryOptimizerAndPrecisionGoesOnAsIfNothingHadHappened) {
   for (const ParamMap& params : choices) {
     SCOPED_TRACE(FormatParams(params));
     const auto with = [&](TrainerJob job) {
-      for (const auto& [name, value] : params) job.params[name] = value;
+      for (const auto& [name, value] : params) job.task.params[name] = value;
       return job;
     };
     fs::remove_all(trial_.Path("checkpoints"));
@@ -176,8 +176,8 @@ TEST_F(ResumeTest, OnlyWhatIsTrainedIsSaved) {
     for (const char* init : {"pretrained", "random"}) {
       SCOPED_TRACE(absl::StrCat(FormatParams(params), ", ", init));
       const auto with = [&](TrainerJob job) {
-        for (const auto& [name, value] : params) job.params[name] = value;
-        job.model_init = init;
+        for (const auto& [name, value] : params) job.task.params[name] = value;
+        job.task.trainer.model_init = init;
         return job;
       };
       fs::remove_all(trial_.Path("checkpoints"));
@@ -199,7 +199,7 @@ TEST_F(ResumeTest, ManyAttemptsAddUpToOne) {
   for (const bool unpadded : {false, true}) {
     const auto job = [&](int64_t attempt) {
       TrainerJob some = Job(attempt);
-      some.params["memory.unpadded"] = unpadded;
+      some.task.params["memory.unpadded"] = unpadded;
       return some;
     };
     fs::remove_all(trial_.Path("checkpoints"));
@@ -315,11 +315,11 @@ TEST_F(ResumeTest, TheAttemptsRecordSaysFromWhereItGoesOn) {
 TEST_F(ResumeTest, ACheckpointOfAnotherConfigurationIsPassedOver) {
   Run(Job(), 5);
   TrainerJob other = Job(2);
-  other.params["train.lr"] = 2e-3;
+  other.task.params["train.lr"] = 2e-3;
   Complete(other);
   EXPECT_THAT(Logs(), Contains(HasSubstr("it is of another configuration: params: expected")));
   TrainerJob shorter = Job(2);
-  shorter.train_path = trial_.Write("short.jsonl", TinyRows(40, 1));
+  shorter.task.trainer.train = trial_.Write("short.jsonl", TinyRows(40, 1));
   Complete(shorter);
   EXPECT_THAT(Logs(), Contains(HasSubstr("train_rows: expected 40, found 48")));
 }
@@ -344,14 +344,14 @@ TEST_F(ResumeTest, ABrokenStateIsPassedOverWhole) {
 TEST_F(ResumeTest, APlanThatWasFoundTheHardWayIsKept) {
   TrainerJob job = Job();
   TrainerJob smaller = job;
-  smaller.plan.micro_batch = 4;
+  smaller.task.plan.micro_batch = 4;
   smaller.checkpoints.folder.clear();
   const Bytes needs_half = Run(smaller).memory.live_peak;
-  job.limit = needs_half;
+  job.task.limit = needs_half;
   const OutcomeMessage stopped = Run(job, 10);
   ASSERT_LT(stopped.final_plan.micro_batch, 8);
   TrainerJob again = Job(2);
-  again.limit = job.limit;
+  again.task.limit = job.task.limit;
   const OutcomeMessage resumed = Run(again);
   EXPECT_EQ(resumed.final_plan, stopped.final_plan);
   EXPECT_EQ(resumed.memory.num_ooms, 0);
@@ -359,11 +359,11 @@ TEST_F(ResumeTest, APlanThatWasFoundTheHardWayIsKept) {
 
 TEST_F(ResumeTest, ALargerCardGetsItsOwnPlan) {
   TrainerJob job = Job();
-  job.plan.micro_batch = 4;
-  job.limit = GiB(1);
+  job.task.plan.micro_batch = 4;
+  job.task.limit = GiB(1);
   Run(job, 5);
   TrainerJob again = Job(2);
-  again.limit = GiB(2);
+  again.task.limit = GiB(2);
   EXPECT_EQ(Run(again).final_plan.micro_batch, 8);
 }
 

@@ -23,7 +23,7 @@ void ExpectEqual(const text::EncodedDataset& a, const text::EncodedDataset& b) {
 class CachedTrialDataTest : public testing::Test {
  protected:
   absl::StatusOr<TextData> Load(const TrainerJob& job, const text::TokenCache& cache) {
-    const auto options = ReadTrainingOptions(job.params, job.seed);
+    const auto options = ReadTrainingOptions(job.task.params, job.task.seed);
     EXPECT_TRUE(options.ok()) << options.status();
     const auto folder = OpenModelFolder(job, *options);
     EXPECT_TRUE(folder.ok()) << folder.status();
@@ -57,7 +57,7 @@ TEST(OpenModelFolder, WhatCannotBeReadIsNamedWithTheReason) {
   TrainerJob job = trial.Job();
   job.model_path = trial.Path("empty");
   std::filesystem::create_directories(job.model_path);
-  const auto options = ReadTrainingOptions(job.params, job.seed);
+  const auto options = ReadTrainingOptions(job.task.params, job.task.seed);
   ASSERT_TRUE(options.ok()) << options.status();
   const absl::Status missing = OpenModelFolder(job, *options).status();
   EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
@@ -75,8 +75,8 @@ TEST_F(CachedTrialDataTest, TrialsGetTheSameRows) {
 TEST_F(CachedTrialDataTest, AShareOfTheRowsComesFromTheWholeFile) {
   TrainerJob job = trial_.Job();
   for (const uint64_t seed : {1u, 2u}) {
-    job.seed = seed;
-    job.params["data.subset"] = 0.5;
+    job.task.seed = seed;
+    job.task.params["data.subset"] = 0.5;
     ExpectSameWithCache(job);
   }
   EXPECT_EQ(NumFiles(), 2);
@@ -84,20 +84,20 @@ TEST_F(CachedTrialDataTest, AShareOfTheRowsComesFromTheWholeFile) {
 
 TEST_F(CachedTrialDataTest, AShareOfTheTextsComesFromTheWholeFile) {
   TrainerJob job = trial_.Job();
-  job.task = "multi-query";
-  job.labels.clear();
+  job.task.trainer.task = "multi-query";
+  job.task.trainer.labels.clear();
   std::string texts;
   for (int i = 0; i < 9; ++i) {
     absl::StrAppend(&texts, R"({"Text":"w)", i % 4, R"(","Quadruplet":[)",
                     R"({"Aspect":"w1","Category":"a","VA":"1#1"},)",
                     R"({"Aspect":"w2","Category":"b","VA":")", i, "#1\"}]}\n");
   }
-  job.train_path = job.validation_path = trial_.Write("aspects.jsonl", texts);
+  job.task.trainer.train = job.task.trainer.validation = trial_.Write("aspects.jsonl", texts);
   const auto all = Load(job, cache_);
   ASSERT_TRUE(all.ok()) << all.status();
-  job.params["data.subset"] = 0.5;
+  job.task.params["data.subset"] = 0.5;
   for (const uint64_t seed : {1u, 2u}) {
-    job.seed = seed;
+    job.task.seed = seed;
     ExpectSameWithCache(job);
     const auto some = Load(job, cache_);
     ASSERT_TRUE(some.ok()) << some.status();
@@ -113,7 +113,7 @@ TEST_F(CachedTrialDataTest, AShareOfTheTextsComesFromTheWholeFile) {
 TEST_F(CachedTrialDataTest, LengthsAreApart) {
   TrainerJob job = trial_.Job();
   ExpectSameWithCache(job);
-  job.params["tok.max_length"] = int64_t{8};
+  job.task.params["tok.max_length"] = int64_t{8};
   ExpectSameWithCache(job);
   EXPECT_EQ(NumFiles(), 4);
 }

@@ -8,9 +8,9 @@ namespace {
 TrainerJob Job(const std::string& device) {
   TrainerJob job;
   job.device = device;
-  job.limit = GiB(2);
-  job.predicted = GiB(1);
-  job.plan = {.effective_batch = 32, .micro_batch = 8};
+  job.task.limit = GiB(2);
+  job.task.predicted = GiB(1);
+  job.task.plan = {.effective_batch = 32, .micro_batch = 8};
   return job;
 }
 

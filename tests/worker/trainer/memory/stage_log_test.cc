@@ -31,9 +31,9 @@ TEST(FormatOomBlock, HasTheFormOfTheSources) {
   TrainerJob job;
   job.trial = TrialNumber{42};
   job.model_name = "bert-large-uncased";
-  job.params = {{"train.batch_size", int64_t{16}},
-                {"train.grad_accum", int64_t{4}},
-                {"tok.max_length", int64_t{384}}};
+  job.task.params = {{"train.batch_size", int64_t{16}},
+                     {"train.grad_accum", int64_t{4}},
+                     {"tok.max_length", int64_t{384}}};
   EXPECT_EQ(FormatOomBlock(job, "GPU", "CUDA out of memory. Tried to allocate 360.00 MiB..."),
             "\n[OOM] Trial 42 exceeded GPU memory:\n"
             "  Model: bert-large-uncased\n"
@@ -100,7 +100,7 @@ TEST(StageLog, WhatATrialLeavesBehindIsTold) {
 
 TEST(StageLog, CountsAndTellsWhatHappened) {
   TrainerJob job;
-  job.limit = GiB(3);
+  job.task.limit = GiB(3);
   RecordingEvents events;
   StageLog log(job, *TestDevice().memory, events);
   log.Stage("Trial Start", 0);

@@ -55,7 +55,7 @@ class RunTrialTest : public testing::Test {
 
   // Peak of live bytes that the job reaches without a limit.
   Bytes PeakOf(TrainerJob job) {
-    job.limit = Bytes{};
+    job.task.limit = Bytes{};
     job.output_dir.clear();
     return Run(job).memory.live_peak;
   }
@@ -67,8 +67,8 @@ class RunTrialTest : public testing::Test {
 
 TEST_F(RunTrialTest, LearnsAndKeepsTheBestWeights) {
   TrainerJob job = trial_.Job();
-  job.epochs = 10;
-  job.params["train.lr"] = 3e-3;
+  job.task.trainer.epochs = 10;
+  job.task.params["train.lr"] = 3e-3;
   const Completed completed = Complete(job);
   EXPECT_GE(completed.metrics.at("macro_f1"), 0.8);
   EXPECT_EQ(completed.model_path, trial_.Path("out/best"));
@@ -96,10 +96,10 @@ TEST_F(RunTrialTest, OfSeveralLabelsOneThatNoRowHasIsTold) {
                         &rows);
   }
   TrainerJob job = trial_.Job();
-  job.train_path = trial_.Write("several.jsonl", rows);
-  job.validation_path = job.train_path;
-  job.labels = {"a", "b", "rare", "c"};
-  job.model_init = "random";
+  job.task.trainer.train = trial_.Write("several.jsonl", rows);
+  job.task.trainer.validation = job.task.trainer.train;
+  job.task.trainer.labels = {"a", "b", "rare", "c"};
+  job.task.trainer.model_init = "random";
   Complete(job);
   const auto logs = events_.All<LogMessage>();
   ASSERT_EQ(logs.size(), 1u);
@@ -114,8 +114,8 @@ TEST_F(RunTrialTest, RowsAboveTheModelsPositionsAreCountedAndTold) {
     absl::StrAppend(&rows, R"(","label":"a"})", "\n");
   }
   TrainerJob job = trial_.Job();
-  job.train_path = trial_.Write("long.jsonl", rows);
-  job.params["tok.max_length"] = int64_t{64};
+  job.task.trainer.train = trial_.Write("long.jsonl", rows);
+  job.task.params["tok.max_length"] = int64_t{64};
   Complete(job);
   const auto logs = events_.All<LogMessage>();
   ASSERT_EQ(logs.size(), 1u) << "of valid.jsonl no row is cut";
@@ -139,15 +139,15 @@ TEST_F(RunTrialTest, OneSeedGivesTheSameWeightsBitForBit) {
   Complete(trial_.Job());
   EXPECT_EQ(BestWeights(trial_), first);
   TrainerJob other = trial_.Job();
-  other.params["seed"] = int64_t{99};
+  other.task.params["seed"] = int64_t{99};
   Complete(other);
   EXPECT_NE(BestWeights(trial_), first);
 }
 
 TEST_F(RunTrialTest, MeasuresEveryNStepsAndAtTheEndOfAnEpoch) {
   TrainerJob job = trial_.Job();
-  job.measure_every_steps = 4;
-  job.epochs = 2;
+  job.task.trainer.measure_every_steps = 4;
+  job.task.trainer.epochs = 2;
   Complete(job);
   std::vector<int64_t> steps;
   for (const auto& message : events_.All<MeasurementMessage>()) {
@@ -158,9 +158,9 @@ TEST_F(RunTrialTest, MeasuresEveryNStepsAndAtTheEndOfAnEpoch) {
 
 TEST_F(RunTrialTest, EndsWhereMeasurementsGetNoBetter) {
   TrainerJob job = trial_.Job();
-  job.params["train.lr"] = 0.0;
-  job.params["train.early_stopping"] = int64_t{2};
-  job.epochs = 10;
+  job.task.params["train.lr"] = 0.0;
+  job.task.params["train.early_stopping"] = int64_t{2};
+  job.task.trainer.epochs = 10;
   const Completed completed = Complete(job);
   EXPECT_EQ(events_.All<MeasurementMessage>().size(), 3u);  // the first is the best
   EXPECT_EQ(completed.metrics, events_.All<MeasurementMessage>()[0].measurement.metrics);
@@ -169,7 +169,7 @@ TEST_F(RunTrialTest, EndsWhereMeasurementsGetNoBetter) {
 
 TEST_F(RunTrialTest, TrainsOnAShareOfTheRows) {
   TrainerJob job = trial_.Job();
-  job.params["data.subset"] = 0.5;
+  job.task.params["data.subset"] = 0.5;
   Complete(job);
   // 48 rows of three labels: 24, or one more for each label of an odd number, in batches of 8.
   const int64_t steps = events_.All<MeasurementMessage>().back().measurement.step;
@@ -179,9 +179,9 @@ TEST_F(RunTrialTest, TrainsOnAShareOfTheRows) {
 
 TEST_F(RunTrialTest, TheEffectiveBatchDecidesNotHowItIsSplit) {
   TrainerJob whole = trial_.Job();
-  whole.params["model.dropout"] = 0.0;
+  whole.task.params["model.dropout"] = 0.0;
   TrainerJob split = whole;
-  split.plan.micro_batch = 3;
+  split.task.plan.micro_batch = 3;
   const Metrics a = Complete(whole).metrics;
   const Metrics b = Complete(split).metrics;
   EXPECT_NEAR(a.at("train_loss"), b.at("train_loss"), 1e-4);
@@ -190,19 +190,19 @@ TEST_F(RunTrialTest, TheEffectiveBatchDecidesNotHowItIsSplit) {
 
 TEST_F(RunTrialTest, AnOutOfMemoryBatchIsRedoneSmallerAndEqualsAnUndisturbedRun) {
   TrainerJob small = trial_.Job();
-  small.plan.micro_batch = 4;
+  small.task.plan.micro_batch = 4;
   const Bytes needs_half = PeakOf(small);
   const Bytes needs_whole = PeakOf(trial_.Job());
   ASSERT_GT(needs_whole, needs_half);
 
   TrainerJob job = trial_.Job();
-  job.limit = Bytes{(needs_half.count + needs_whole.count) / 2};
+  job.task.limit = Bytes{(needs_half.count + needs_whole.count) / 2};
   const OutcomeMessage met = Run(job);
   ASSERT_TRUE(std::holds_alternative<Completed>(*met.outcome));
   EXPECT_TRUE(met.clean);
   EXPECT_GE(met.memory.num_ooms, 1);
   EXPECT_EQ(met.memory.num_replans, 1);
-  EXPECT_LE(met.memory.live_peak, job.limit);
+  EXPECT_LE(met.memory.live_peak, job.task.limit);
   // The largest that fits, by the estimate.
   EXPECT_EQ(met.final_plan.effective_batch, 8);
   EXPECT_GE(met.final_plan.micro_batch, 4);
@@ -218,14 +218,14 @@ TEST_F(RunTrialTest, AnOutOfMemoryErrorAtTheFirstStepLeavesNoTraceInTheWeights) 
   // The longest row is in a batch of its own, so that the error comes at a known place: step 0.
   TrainerJob job = trial_.Job();
   std::string rows = TinyRows(8, 5);
-  job.train_path = trial_.Write("eight.jsonl", rows);
-  job.epochs = 3;
+  job.task.trainer.train = trial_.Write("eight.jsonl", rows);
+  job.task.trainer.epochs = 3;
   TrainerJob small = job;
-  small.plan.micro_batch = 4;
+  small.task.plan.micro_batch = 4;
   Complete(small);
   const std::string undisturbed = BestWeights(trial_);
   const Bytes needs_half = PeakOf(small);
-  job.limit = Bytes{(needs_half.count + PeakOf(job).count) / 2};
+  job.task.limit = Bytes{(needs_half.count + PeakOf(job).count) / 2};
   Complete(job);
   ASSERT_THAT(events_.Stages(), Contains("replan"));
   EXPECT_EQ(BestWeights(trial_), undisturbed);
@@ -234,17 +234,17 @@ TEST_F(RunTrialTest, AnOutOfMemoryErrorAtTheFirstStepLeavesNoTraceInTheWeights) 
 TEST_F(RunTrialTest, WhatDoesNotFitAtOneRowIsPruned) {
   TrainerJob job = trial_.Job();
   TrainerJob smallest = job;
-  smallest.plan.micro_batch = 1;
-  job.limit = PeakOf(smallest) - KiB(8);
+  smallest.task.plan.micro_batch = 1;
+  job.task.limit = PeakOf(smallest) - KiB(8);
   const OutcomeMessage message = Run(job);
   const auto* oom = std::get_if<OutOfMemory>(&*message.outcome);
   ASSERT_NE(oom, nullptr);
   EXPECT_TRUE(message.clean);
   EXPECT_FALSE(oom->predicted);
   EXPECT_EQ(oom->plan.micro_batch, 1);
-  EXPECT_EQ(oom->limit, job.limit);
+  EXPECT_EQ(oom->limit, job.task.limit);
   EXPECT_GT(oom->requested, Bytes{});
-  EXPECT_GT(oom->peak, job.limit - MiB(1));
+  EXPECT_GT(oom->peak, job.task.limit - MiB(1));
   EXPECT_FALSE(oom->phase.empty());
   EXPECT_THAT(oom->message, HasSubstr("out of memory. Tried to allocate"));
   EXPECT_FALSE(oom->traceback.empty());
@@ -255,8 +255,8 @@ TEST_F(RunTrialTest, WhatDoesNotFitAtOneRowIsPruned) {
 
 TEST_F(RunTrialTest, ThePolicyStrictNeverReplans) {
   TrainerJob job = trial_.Job();
-  job.policy = MemoryPolicy::kStrict;
-  job.limit = PeakOf(job) - KiB(64);
+  job.task.memory.policy = MemoryPolicy::kStrict;
+  job.task.limit = PeakOf(job) - KiB(64);
   const OutcomeMessage message = Run(job);
   const auto* oom = std::get_if<OutOfMemory>(&*message.outcome);
   ASSERT_NE(oom, nullptr);
@@ -267,7 +267,7 @@ TEST_F(RunTrialTest, ThePolicyStrictNeverReplans) {
 
 TEST_F(RunTrialTest, AModelThatDoesNotFitIsPrunedBeforeTheFirstStep) {
   TrainerJob job = trial_.Job();
-  job.limit = device_.baseline + KiB(64);
+  job.task.limit = device_.baseline + KiB(64);
   const OutcomeMessage message = Run(job);
   const auto* oom = std::get_if<OutOfMemory>(&*message.outcome);
   ASSERT_NE(oom, nullptr);
@@ -279,13 +279,13 @@ TEST_F(RunTrialTest, AModelThatDoesNotFitIsPrunedBeforeTheFirstStep) {
 
 TEST_F(RunTrialTest, AdmissionRefusesWithoutStarting) {
   TrainerJob job = trial_.Job();
-  job.admission = true;
-  job.limit = KiB(200);
+  job.task.admission = true;
+  job.task.limit = KiB(200);
   const OutcomeMessage message = Run(job);
   const auto* oom = std::get_if<OutOfMemory>(&*message.outcome);
   ASSERT_NE(oom, nullptr);
   EXPECT_TRUE(oom->predicted);
-  EXPECT_GT(oom->needed, job.limit);
+  EXPECT_GT(oom->needed, job.task.limit);
   EXPECT_EQ(oom->plan.micro_batch, 1);
   EXPECT_THAT(oom->message, HasSubstr("allowed 200.00 KiB"));
   EXPECT_EQ(message.memory.num_ooms, 0);
@@ -294,33 +294,33 @@ TEST_F(RunTrialTest, AdmissionRefusesWithoutStarting) {
 
 TEST_F(RunTrialTest, AdmissionPicksAMicroBatchThatFits) {
   TrainerJob job = trial_.Job();
-  job.admission = true;
-  job.params["train.batch_size"] = int64_t{48};
-  job.plan = {.effective_batch = 48, .micro_batch = 48};
+  job.task.admission = true;
+  job.task.params["train.batch_size"] = int64_t{48};
+  job.task.plan = {.effective_batch = 48, .micro_batch = 48};
   const Bytes needs_whole = PeakOf(job);
-  job.limit = Bytes{needs_whole.count / 2};
+  job.task.limit = Bytes{needs_whole.count / 2};
   const OutcomeMessage message = Run(job);
   ASSERT_TRUE(std::holds_alternative<Completed>(*message.outcome))
       << OutcomeToJson(*message.outcome);
   EXPECT_LT(message.final_plan.micro_batch, 48);
   EXPECT_EQ(message.final_plan.effective_batch, 48);
   EXPECT_EQ(message.memory.num_ooms, 0);
-  EXPECT_LE(message.memory.live_peak, job.limit);
+  EXPECT_LE(message.memory.live_peak, job.task.limit);
 }
 
 TEST_F(RunTrialTest, FiftyTrialsAlternatingLeaveNothingBehind) {
   TrainerJob fits = trial_.Job();
   fits.output_dir.clear();
-  fits.train_path = trial_.Write("eight.jsonl", TinyRows(8, 5));
+  fits.task.trainer.train = trial_.Write("eight.jsonl", TinyRows(8, 5));
   TrainerJob out_of_memory = fits;
-  out_of_memory.policy = MemoryPolicy::kStrict;
+  out_of_memory.task.memory.policy = MemoryPolicy::kStrict;
   const Bytes needed = PeakOf(fits);
   for (int i = 0; i < 50; ++i) {
     SCOPED_TRACE(i);
     const bool should_fit = i % 2 == 1;
     TrainerJob job = should_fit ? fits : out_of_memory;
     // At every place of the step in turn: embeddings, layers, backward.
-    job.limit = should_fit ? needed : Bytes{needed.count * (50 + i) / 101};
+    job.task.limit = should_fit ? needed : Bytes{needed.count * (50 + i) / 101};
     const OutcomeMessage message = Run(job);
     EXPECT_TRUE(message.clean);
     EXPECT_EQ(device_.memory->Read().live, device_.baseline);
@@ -333,11 +333,11 @@ TEST_F(RunTrialTest, FiftyTrialsAlternatingLeaveNothingBehind) {
 TEST_F(RunTrialTest, EvaluationThatDoesNotFitIsRedoneSmaller) {
   TrainerJob job = trial_.Job();
   const Bytes trains_in = PeakOf(job);
-  job.params["train.eval_batch_multiplier"] = int64_t{64};
+  job.task.params["train.eval_batch_multiplier"] = int64_t{64};
   std::string rows;
   for (int i = 0; i < 20; ++i) rows += TinyRows(24, 7);
-  job.validation_path = trial_.Write("many.jsonl", rows);
-  job.limit = trains_in;
+  job.task.trainer.validation = trial_.Write("many.jsonl", rows);
+  job.task.limit = trains_in;
   const OutcomeMessage message = Run(job);
   ASSERT_TRUE(std::holds_alternative<Completed>(*message.outcome));
   EXPECT_GE(message.memory.num_ooms, 1);
@@ -348,7 +348,7 @@ TEST_F(RunTrialTest, EvaluationThatDoesNotFitIsRedoneSmaller) {
 
 TEST_F(RunTrialTest, StopsBetweenStepsWithTheOutcomeThatTheReasonAsksFor) {
   TrainerJob job = trial_.Job();
-  job.epochs = 3;
+  job.task.trainer.epochs = 3;
   events_.StopAt(6, "pruned");
   OutcomeMessage message = Run(job);
   const auto* pruned = std::get_if<StoppedByPruner>(&message.outcome.value());
@@ -368,7 +368,7 @@ TEST_F(RunTrialTest, StopsBetweenStepsWithTheOutcomeThatTheReasonAsksFor) {
 
 TEST_F(RunTrialTest, ATrialThatHasUsedItsTimeIsMeasuredWhereItStands) {
   TrainerJob job = trial_.Job();
-  job.epochs = 3;
+  job.task.trainer.epochs = 3;
   events_.StopAt(1, "time limit");
   OutcomeMessage message = Run(job);
   const auto measured = events_.All<MeasurementMessage>();
@@ -387,9 +387,9 @@ TEST_F(RunTrialTest, ATrialThatHasUsedItsTimeIsMeasuredWhereItStands) {
 
 TEST_F(RunTrialTest, ALossThatIsNotFiniteEndsTheAttempt) {
   TrainerJob job = trial_.Job();
-  job.params["train.lr"] = 1e30;
-  job.params["train.warmup_ratio"] = 0.0;
-  job.epochs = 3;
+  job.task.params["train.lr"] = 1e30;
+  job.task.params["train.warmup_ratio"] = 0.0;
+  job.task.trainer.epochs = 3;
   const Failed failed = Fail(job);
   EXPECT_EQ(failed.failure_class, FailureClass::kDiverged);
   EXPECT_THAT(failed.message, HasSubstr("at step 2 of 18"));
@@ -397,8 +397,8 @@ TEST_F(RunTrialTest, ALossThatIsNotFiniteEndsTheAttempt) {
 
 TEST_F(RunTrialTest, LossesReadLateChangeNothing) {
   TrainerJob job = trial_.Job();
-  job.epochs = 2;
-  job.measure_every_steps = 4;
+  job.task.trainer.epochs = 2;
+  job.task.trainer.measure_every_steps = 4;
   const Completed read = Complete(job);
   const auto measured = events_.All<MeasurementMessage>();
   const std::string weights = BestWeights(trial_);
@@ -411,9 +411,9 @@ TEST_F(RunTrialTest, LossesReadLateChangeNothing) {
 
 TEST_F(RunTrialTest, ALossThatIsNotFiniteIsFoundLateButWithItsStep) {
   TrainerJob job = trial_.Job();
-  job.params["train.lr"] = 1e30;
-  job.params["train.warmup_ratio"] = 0.0;
-  job.epochs = 3;
+  job.task.params["train.lr"] = 1e30;
+  job.task.params["train.warmup_ratio"] = 0.0;
+  job.task.trainer.epochs = 3;
   job.checkpoints = {.folder = trial_.Path("checkpoints/tiny/000042"), .every_steps = 3};
   const std::string at_once = Fail(job).message;
   const LateReading late(device_);
@@ -426,7 +426,7 @@ TEST_F(RunTrialTest, ALossThatIsNotFiniteIsFoundLateButWithItsStep) {
 
 TEST_F(RunTrialTest, AnOutOfMemoryBatchIsRedoneWhereLossesAreReadLateToo) {
   TrainerJob job = trial_.Job();
-  job.limit = Bytes{PeakOf(job).count * 9 / 10};
+  job.task.limit = Bytes{PeakOf(job).count * 9 / 10};
   Complete(job);
   const std::string weights = BestWeights(trial_);
   const auto measured = events_.All<MeasurementMessage>();
@@ -439,7 +439,7 @@ TEST_F(RunTrialTest, AnOutOfMemoryBatchIsRedoneWhereLossesAreReadLateToo) {
 
 TEST_F(RunTrialTest, TrainsFromScratchByChoice) {
   TrainerJob job = trial_.Job();
-  job.model_init = "random";
+  job.task.trainer.model_init = "random";
   std::filesystem::remove(trial_.Path("model/model.safetensors"));
   Complete(job);
   const std::string first = BestWeights(trial_);
@@ -449,18 +449,18 @@ TEST_F(RunTrialTest, TrainsFromScratchByChoice) {
 
 TEST_F(RunTrialTest, HeadLayersPairsAndSeveralLabels) {
   TrainerJob job = trial_.Job();
-  job.params["head.layers"] = int64_t{2};
-  job.params["head.size_1"] = int64_t{12};
-  job.params["head.size_2"] = int64_t{10};
-  job.labels = {"x", "y"};
-  job.model_init = "random";
+  job.task.params["head.layers"] = int64_t{2};
+  job.task.params["head.size_1"] = int64_t{12};
+  job.task.params["head.size_2"] = int64_t{10};
+  job.task.trainer.labels = {"x", "y"};
+  job.task.trainer.model_init = "random";
   const std::string rows = R"({"text":"w1 w2","pair":"w3","labels":["x","y"]})"
                            "\n"
                            R"({"text":"w5","pair":"w7 w8","labels":[]})"
                            "\n"
                            R"({"text":"w9 w2 w4","pair":"w3","labels":["y"]})"
                            "\n";
-  job.train_path = job.validation_path = trial_.Write("multi.jsonl", rows);
+  job.task.trainer.train = job.task.trainer.validation = trial_.Write("multi.jsonl", rows);
   const Completed completed = Complete(job);
   EXPECT_EQ(completed.metrics.count("micro_f1"), 1u);
   const auto weights = SafetensorsFile::Open(trial_.Path("out/best/model.safetensors"));
@@ -478,13 +478,14 @@ struct BadJob {
 };
 
 const BadJob kBadJobs[] = {
-    {"unknown parameter", [](TrainerJob& job, const TinyTrial&) { job.params["train.lrr"] = 1.0; },
+    {"unknown parameter",
+     [](TrainerJob& job, const TinyTrial&) { job.task.params["train.lrr"] = 1.0; },
      FailureClass::kBadConfiguration, "train.lrr"},
-    {"metric", [](TrainerJob& job, const TinyTrial&) { job.objective.metric = "auc"; },
+    {"metric", [](TrainerJob& job, const TinyTrial&) { job.task.objective.metric = "auc"; },
      FailureClass::kBadConfiguration, "got 'auc'"},
-    {"task", [](TrainerJob& job, const TinyTrial&) { job.task = "translation"; },
+    {"task", [](TrainerJob& job, const TinyTrial&) { job.task.trainer.task = "translation"; },
      FailureClass::kBadConfiguration, "got 'translation'"},
-    {"no epochs", [](TrainerJob& job, const TinyTrial&) { job.epochs = 0; },
+    {"no epochs", [](TrainerJob& job, const TinyTrial&) { job.task.trainer.epochs = 0; },
      FailureClass::kBadConfiguration, "epochs"},
     {"no model folder", [](TrainerJob& job, const TinyTrial&) { job.model_path = "/nonexistent"; },
      FailureClass::kBadModel, "/nonexistent"},
@@ -498,19 +499,21 @@ const BadJob kBadJobs[] = {
        trial.Write("model/vocab.txt", words);
      },
      FailureClass::kBadModel, "vocab.txt"},
-    {"no data", [](TrainerJob& job, const TinyTrial&) { job.train_path = "/nonexistent.jsonl"; },
+    {"no data",
+     [](TrainerJob& job, const TinyTrial&) { job.task.trainer.train = "/nonexistent.jsonl"; },
      FailureClass::kBadData, "/nonexistent.jsonl"},
     {"an unknown label",
      [](TrainerJob& job, const TinyTrial& trial) {
-       job.validation_path = trial.Write("other.jsonl", "{\"text\":\"w1\",\"label\":\"zebra\"}\n");
+       job.task.trainer.validation =
+           trial.Write("other.jsonl", "{\"text\":\"w1\",\"label\":\"zebra\"}\n");
      },
      FailureClass::kBadData, "zebra"},
 };
 
 TEST_F(RunTrialTest, AHeadForOtherLabelsIsReplaced) {
   TrainerJob job = trial_.Job();
-  job.labels = {};
-  job.train_path = job.validation_path = trial_.Write(
+  job.task.trainer.labels = {};
+  job.task.trainer.train = job.task.trainer.validation = trial_.Write(
       "two.jsonl", "{\"text\":\"w1\",\"label\":\"x\"}\n{\"text\":\"w2\",\"label\":\"y\"}\n");
   Complete(job);
   std::string told;

@@ -174,8 +174,8 @@ TEST(LanguageModelingTrial, LearnsUnderALimitOnAStoredBase) {
       trial.params["train.lr"] = 2e-2;
       const SyntheticFolder folder(trial, testing::TempDir());
       TrainerJob job = folder.Job();
-      job.admission = true;
-      job.limit = MiB(64);
+      job.task.admission = true;
+      job.task.limit = MiB(64);
       RecordingEvents events;
       const OutcomeMessage message = RunTrial(job, TestDevice(), events, events);
       ASSERT_TRUE(std::holds_alternative<Completed>(*message.outcome))
@@ -192,13 +192,13 @@ TEST(LanguageModelingTrial, BadInputIsOneLine) {
   SyntheticTrial trial = Texts("gpt2");
   const SyntheticFolder folder(trial, testing::TempDir());
   TrainerJob job = folder.Job();
-  job.objective.metric = "accuracy";
+  job.task.objective.metric = "accuracy";
   EXPECT_THAT(FailureOf(job).message,
               HasSubstr("expected loss or perplexity (the metrics of language-modeling)"));
   const TinyTrial tiny;
   job = folder.Job();
-  job.train_path = tiny.Write("pairs.jsonl", "{\"text\":\"w1 w2\",\"pair\":\"w3\"}\n");
-  job.validation_path = job.train_path;
+  job.task.trainer.train = tiny.Write("pairs.jsonl", "{\"text\":\"w1 w2\",\"pair\":\"w3\"}\n");
+  job.task.trainer.validation = job.task.trainer.train;
   EXPECT_THAT(FailureOf(job).message, HasSubstr("pair: expected texts alone, got pairs"));
   trial.family = "bert";
   const SyntheticFolder encoder(trial, testing::TempDir());
@@ -215,8 +215,8 @@ TEST(LanguageModelingTrial, ATextOfOneTokenIsNamedWithItsLine) {
   std::ofstream(job.model_path + "/tokenizer_config.json")
       << R"({"tokenizer_class":"GPT2Tokenizer"})";
   const TinyTrial tiny;
-  job.validation_path = tiny.Write("v.jsonl", "{\"text\":\"a b\"}\n");
-  job.train_path = tiny.Write("t.jsonl", "{\"text\":\"a b\"}\n\n{\"text\":\"a\"}\n");
+  job.task.trainer.validation = tiny.Write("v.jsonl", "{\"text\":\"a b\"}\n");
+  job.task.trainer.train = tiny.Write("t.jsonl", "{\"text\":\"a b\"}\n\n{\"text\":\"a\"}\n");
   const Failed failed = FailureOf(job);
   EXPECT_EQ(failed.failure_class, FailureClass::kBadData);
   EXPECT_THAT(failed.message, HasSubstr("t.jsonl:3: text: expected at least 2 tokens to predict "

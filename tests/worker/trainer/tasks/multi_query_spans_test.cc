@@ -26,9 +26,9 @@ using testing::HasSubstr;
 using Asks = text::TextQuestion::Asks;
 
 TrainerJob SpanJob(TrainerJob job) {
-  job.task = "multi-query-spans";
-  job.labels.clear();
-  job.objective = {.metric = "aspect_f1", .direction = Direction::kMaximize};
+  job.task.trainer.task = "multi-query-spans";
+  job.task.trainer.labels.clear();
+  job.task.objective = {.metric = "aspect_f1", .direction = Direction::kMaximize};
   return job;
 }
 
@@ -37,10 +37,11 @@ class SpanGoldenTest : public testing::Test {
   void SetUp() override {
     job_ = SpanJob(trial_.Job());
     job_.model_path = GoldenPath("span_queries");
-    job_.train_path = job_.validation_path = GoldenPath("span_queries/aspects.jsonl");
-    job_.params["tok.max_length"] = int64_t{24};
-    job_.params["model.dropout"] = 0.0;
-    const auto options = ReadTrainingOptions(job_.params, job_.seed);
+    job_.task.trainer.train = job_.task.trainer.validation =
+        GoldenPath("span_queries/aspects.jsonl");
+    job_.task.params["tok.max_length"] = int64_t{24};
+    job_.task.params["model.dropout"] = 0.0;
+    const auto options = ReadTrainingOptions(job_.task.params, job_.task.seed);
     ASSERT_TRUE(options.ok()) << options.status();
     auto folder = OpenModelFolder(job_, *options);
     ASSERT_TRUE(folder.ok()) << folder.status();
@@ -167,10 +168,10 @@ class SpanTrialTest : public testing::Test {
   TrainerJob Job() {
     TrainerJob job = SpanJob(trial_.Job());
     trial_.Write("model/vocab.txt", SpanVocabulary());
-    job.train_path = trial_.Write("aspects.jsonl", Rows(32));
-    job.validation_path = trial_.Write("others.jsonl", Rows(12));
-    job.params["train.lr"] = 5e-3;
-    job.model_init = "random";
+    job.task.trainer.train = trial_.Write("aspects.jsonl", Rows(32));
+    job.task.trainer.validation = trial_.Write("others.jsonl", Rows(12));
+    job.task.params["train.lr"] = 5e-3;
+    job.task.trainer.model_init = "random";
     return job;
   }
 
@@ -229,7 +230,7 @@ class SpanTrialTest : public testing::Test {
 
 TEST_F(SpanTrialTest, ATrialLearnsSpansAndItsFolderIsTrainedFurther) {
   TrainerJob job = Job();
-  job.epochs = 30;
+  job.task.trainer.epochs = 30;
   const OutcomeMessage message = Run(job);
   ASSERT_TRUE(std::holds_alternative<Completed>(*message.outcome))
       << OutcomeToJson(*message.outcome);
@@ -246,20 +247,20 @@ TEST_F(SpanTrialTest, ATrialLearnsSpansAndItsFolderIsTrainedFurther) {
   EXPECT_EQ(file->Find("qa_outputs.weight")->shape, (std::vector<int64_t>{2, 32}));
   std::filesystem::rename(trial_.Path("out/best"), trial_.Path("best"));
   job.model_path = trial_.Path("best");
-  job.model_init = "pretrained";
-  job.epochs = 1;
-  job.params["train.lr"] = 0.0;
+  job.task.trainer.model_init = "pretrained";
+  job.task.trainer.epochs = 1;
+  job.task.params["train.lr"] = 0.0;
   ASSERT_TRUE(std::holds_alternative<Completed>(*Run(job).outcome));
   EXPECT_DOUBLE_EQ(Measured().front().at("aspect_f1"), best.at("aspect_f1"));
   // Without spans their head is passed over.
-  job.task = "multi-query";
-  job.objective = {.metric = "va_rmse", .direction = Direction::kMinimize};
+  job.task.trainer.task = "multi-query";
+  job.task.objective = {.metric = "va_rmse", .direction = Direction::kMinimize};
   EXPECT_TRUE(std::holds_alternative<Completed>(*Run(job).outcome));
 }
 
 TEST_F(SpanTrialTest, WhatDoesNotOccurInItsTextIsTold) {
   TrainerJob job = Job();
-  job.validation_path = trial_.Write(
+  job.task.trainer.validation = trial_.Write(
       "some.jsonl",
       R"({"Text":"w1 w30","Quadruplet":[{"Aspect":"w1","Category":"food","Opinion":"w30","VA":"1#1"},)"
       R"({"Aspect":"W1","Category":"food","Opinion":"NULL","VA":"1#1"}]})");
@@ -282,8 +283,8 @@ TEST_F(SpanTrialTest, AnAttemptThatGoesOnMeasuresTheSameToTheBit) {
     int asked_ = 0;
   };
   TrainerJob job = Job();
-  job.epochs = 3;
-  job.params["aspects.at_once"] = int64_t{3};
+  job.task.trainer.epochs = 3;
+  job.task.params["aspects.at_once"] = int64_t{3};
   Run(job);
   const std::vector<Metrics> whole = Measured();
   ASSERT_EQ(whole.size(), 3u);
@@ -300,9 +301,9 @@ TEST_F(SpanTrialTest, AnAttemptThatGoesOnMeasuresTheSameToTheBit) {
 TEST_F(SpanTrialTest, TheRemediesNeedLessAndTheEstimateKnowsIt) {
   const auto peak_of = [&](const ParamMap& params) {
     TrainerJob job = Job();
-    for (const auto& [name, value] : params) job.params[name] = value;
-    job.params["train.batch_size"] = int64_t{4};
-    job.plan = {.effective_batch = 4, .micro_batch = 4};
+    for (const auto& [name, value] : params) job.task.params[name] = value;
+    job.task.params["train.batch_size"] = int64_t{4};
+    job.task.plan = {.effective_batch = 4, .micro_batch = 4};
     return ExpectPeakWithinEstimates(job);
   };
   const Bytes corpus = peak_of({{"aspects.padding", std::string("corpus")}});
@@ -321,24 +322,24 @@ TEST_F(SpanTrialTest, TheRemediesNeedLessAndTheEstimateKnowsIt) {
 TEST_F(SpanTrialTest, TheRoundsNeedNoMoreThanTheEstimate) {
   for (const int64_t at_once : {0, 4}) {
     TrainerJob job = Job();
-    job.params["aspects.at_once"] = at_once;
-    job.params["train.batch_size"] = int64_t{1};
-    job.params["train.eval_batch_multiplier"] = int64_t{8};
-    job.params["train.optimizer"] = std::string("sgd");
-    job.plan = {.effective_batch = 1, .micro_batch = 1};
+    job.task.params["aspects.at_once"] = at_once;
+    job.task.params["train.batch_size"] = int64_t{1};
+    job.task.params["train.eval_batch_multiplier"] = int64_t{8};
+    job.task.params["train.optimizer"] = std::string("sgd");
+    job.task.plan = {.effective_batch = 1, .micro_batch = 1};
     ExpectPeakWithinEstimates(job);
   }
 }
 
 TEST_F(SpanTrialTest, BadInputIsOneLine) {
   TrainerJob job = Job();
-  job.task = "multi-query";
+  job.task.trainer.task = "multi-query";
   EXPECT_THAT(FailureOf(job), HasSubstr("(the metrics of multi-query), got 'aspect_f1'"));
   job = Job();
-  job.params["memory.unpadded"] = true;
+  job.task.params["memory.unpadded"] = true;
   EXPECT_THAT(FailureOf(job), HasSubstr("got multi-query-spans, which runs padded"));
   job = Job();
-  job.validation_path =
+  job.task.trainer.validation =
       trial_.Write("no_opinions.jsonl",
                    R"({"Text":"w1","Quadruplet":[{"Aspect":"w1","Category":"food","VA":"1#1"}]})");
   EXPECT_THAT(FailureOf(job), HasSubstr("no_opinions.jsonl: Opinion: expected at least one that "

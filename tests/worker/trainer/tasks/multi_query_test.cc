@@ -41,13 +41,13 @@ std::string Rows() {
 class MultiQueryTest : public testing::Test {
  protected:
   void SetUp() override {
-    job_.task = "multi-query";
-    job_.labels.clear();
-    job_.train_path = job_.validation_path = trial_.Write("aspects.jsonl", Rows());
-    job_.objective = {.metric = "va_rmse", .direction = Direction::kMinimize};
-    job_.model_init = "random";
-    job_.params["model.dropout"] = 0.0;
-    const auto options = ReadTrainingOptions(job_.params, job_.seed);
+    job_.task.trainer.task = "multi-query";
+    job_.task.trainer.labels.clear();
+    job_.task.trainer.train = job_.task.trainer.validation = trial_.Write("aspects.jsonl", Rows());
+    job_.task.objective = {.metric = "va_rmse", .direction = Direction::kMinimize};
+    job_.task.trainer.model_init = "random";
+    job_.task.params["model.dropout"] = 0.0;
+    const auto options = ReadTrainingOptions(job_.task.params, job_.task.seed);
     ASSERT_TRUE(options.ok()) << options.status();
     const auto folder = OpenModelFolder(job_, *options);
     ASSERT_TRUE(folder.ok()) << folder.status();
@@ -164,9 +164,9 @@ TEST_F(MultiQueryTest, MetricsAreEqualWhateverTheLayout) {
 TEST_F(MultiQueryTest, TheRemediesNeedLessAndTheEstimateKnowsIt) {
   const auto peak_of = [&](const ParamMap& params) {
     TrainerJob job = job_;
-    for (const auto& [name, value] : params) job.params[name] = value;
-    job.params["train.batch_size"] = int64_t{4};
-    job.plan = {.effective_batch = 4, .micro_batch = 4};
+    for (const auto& [name, value] : params) job.task.params[name] = value;
+    job.task.params["train.batch_size"] = int64_t{4};
+    job.task.plan = {.effective_batch = 4, .micro_batch = 4};
     return ExpectPeakWithinEstimates(job);
   };
   const Bytes corpus = peak_of({{"aspects.padding", std::string("corpus")}});
@@ -181,8 +181,8 @@ TEST_F(MultiQueryTest, TheRemediesNeedLessAndTheEstimateKnowsIt) {
 }
 
 TEST_F(MultiQueryTest, ATrialLearnsAndNamesItsOutputs) {
-  job_.epochs = 20;
-  job_.params["train.lr"] = 5e-3;
+  job_.task.trainer.epochs = 20;
+  job_.task.params["train.lr"] = 5e-3;
   const OutcomeMessage message = RunTrial(job_, TestDevice(), events_, events_);
   ASSERT_TRUE(std::holds_alternative<Completed>(*message.outcome))
       << OutcomeToJson(*message.outcome);
@@ -202,13 +202,13 @@ TEST_F(MultiQueryTest, BadInputIsOneLine) {
     return failed == nullptr ? std::string() : failed->message;
   };
   TrainerJob job = job_;
-  job.objective.metric = "mcc";
+  job.task.objective.metric = "mcc";
   EXPECT_THAT(failure_of(job), HasSubstr("(the metrics of multi-query), got 'mcc'"));
   job = job_;
-  job.params["aspects.padding"] = std::string("most");
+  job.task.params["aspects.padding"] = std::string("most");
   EXPECT_THAT(failure_of(job), HasSubstr("aspects.padding: expected none, batch or corpus"));
   job = job_;
-  job.labels = {"food"};
+  job.task.trainer.labels = {"food"};
   EXPECT_THAT(failure_of(job), HasSubstr("aspects.jsonl:2: Category: expected one of"));
 }
 

@@ -77,13 +77,14 @@ class RegressionTrial : public testing::Test {
       absl::StrAppend(&rows, R"({"text":"w)", i % 8, " w", i % 5, R"(","valence":)", i % 8,
                       R"(,"arousal":)", 0.5 * (i % 8), R"(,"dominance":1})", "\n");
     }
-    job_.task = "text-regression";
-    job_.labels = {"valence", "arousal", "dominance"};  // as many as the folder's head has
-    job_.train_path = trial_.Write("numbers.jsonl", rows);
-    job_.validation_path = job_.train_path;
-    job_.objective = {.metric = "rmse", .direction = Direction::kMinimize};
-    job_.params["model.dropout"] = 0.0;
-    job_.epochs = 8;
+    job_.task.trainer.task = "text-regression";
+    job_.task.trainer.labels = {"valence", "arousal",
+                                "dominance"};  // as many as the folder's head has
+    job_.task.trainer.train = trial_.Write("numbers.jsonl", rows);
+    job_.task.trainer.validation = job_.task.trainer.train;
+    job_.task.objective = {.metric = "rmse", .direction = Direction::kMinimize};
+    job_.task.params["model.dropout"] = 0.0;
+    job_.task.trainer.epochs = 8;
   }
 
   std::string FailureOf(const TrainerJob& job) {
@@ -115,24 +116,24 @@ TEST_F(RegressionTrial, LearnsAndWritesAFolderThatSaysRegression) {
 
 TEST_F(RegressionTrial, BadInputIsOneLine) {
   TrainerJob job = job_;
-  job.objective.metric = "macro_f1";
+  job.task.objective.metric = "macro_f1";
   EXPECT_THAT(FailureOf(job), HasSubstr("expected loss, mae, pearson or rmse (the metrics of "
                                         "text-regression), got 'macro_f1'"));
   job = job_;
-  job.labels = {"valence", "anger", "x"};
+  job.task.trainer.labels = {"valence", "anger", "x"};
   EXPECT_THAT(FailureOf(job),
               HasSubstr("numbers.jsonl:1: expected a field 'anger' of a number, got "));
   job = job_;
-  job.train_path =
+  job.task.trainer.train =
       trial_.Write("bad.jsonl",
                    "{\"text\":\"w1\",\"valence\":1,\"arousal\":2,\"dominance\":0}\n"
                    "{\"text\":\"w1\",\"valence\":1e300,\"arousal\":2,\"dominance\":0}\n");
   EXPECT_THAT(FailureOf(job), HasSubstr("bad.jsonl:2: valence: expected a number within float32"));
   job = job_;
-  job.train_path = trial_.Write("empty.jsonl", "");
+  job.task.trainer.train = trial_.Write("empty.jsonl", "");
   EXPECT_THAT(FailureOf(job), HasSubstr("empty.jsonl:1: expected rows, got none"));
   job = job_;
-  job.params["train.label_smoothing"] = 0.1;
+  job.task.params["train.label_smoothing"] = 0.1;
   EXPECT_THAT(FailureOf(job), HasSubstr("train.label_smoothing: expected neither with "
                                         "text-regression, which has no classes"));
 }
