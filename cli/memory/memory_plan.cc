@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json VerdictJson(const ConfigVerdict& verdict, const OfflineDevice& device) {
-  const MemoryVerdict shown{
+  const MemoryAnswer shown{
       .estimate = verdict.planned.estimate,
       .plan = verdict.planned.plan,
       .fits = verdict.planned.fits,

@@ -46,6 +46,24 @@ absl::StatusOr<Trial> FromProto(const v1::Trial& proto) {
   return trial;
 }
 
+v1::Trial ToProto(const TrialView& view) {
+  v1::Trial proto = ToProto(view.trial);
+  for (const Measurement& measurement : view.measurements) {
+    *proto.add_measurements() = ToProto(measurement);
+  }
+  proto.set_sampler(view.sampler);
+  return proto;
+}
+
+absl::StatusOr<TrialView> ViewFromProto(const v1::Trial& proto) {
+  TrialView view{.trial = {}, .measurements = {}, .sampler = proto.sampler()};
+  HPO_ASSIGN_OR_RETURN(view.trial, FromProto(proto));
+  for (const v1::Measurement& measurement : proto.measurements()) {
+    view.measurements.push_back(FromProto(measurement));
+  }
+  return view;
+}
+
 void VisitFields(Is<ImportedTrial> auto& trial, auto visit) {
   visit({"origin"}, trial.origin);
   visit({"params"}, trial.params);

@@ -23,10 +23,10 @@ absl::StatusOr<MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFa
   const Bytes usable = UsableBytes(capacity, facts.device, spec.memory);
   MemoryAnswer answer{.usable = usable};
   if (const auto config = TrainingConfigOf(params, spec.trainer); config.ok()) {
-    answer.planned.plan = LiteralPlan(*config);
+    answer.plan = LiteralPlan(*config);
   }
-  answer.planned.fits = learned->fits;
-  answer.planned.estimate.needed_limit = learned->needed;
+  answer.fits = learned->fits;
+  answer.estimate.needed_limit = learned->needed;
   const std::string allowed = absl::StrCat(", allowed ", FormatBytes(usable));
   if (learned->needed == Bytes{}) {
     answer.explanation = absl::StrCat(
@@ -49,7 +49,9 @@ absl::StatusOr<MemoryAnswer> AnswerMemory(const StudySpec& spec, const WorkerFac
   const FitDecider decider(spec, facts, knowledge.evidence, knowledge.replays);
   HPO_ASSIGN_OR_RETURN(const std::optional<PlannedMemory> planned, decider.Plan(params, capacity));
   if (!planned) return LearnedAnswer(spec, facts, decider, params, capacity);
-  MemoryAnswer answer{.planned = *planned,
+  MemoryAnswer answer{.estimate = planned->estimate,
+                      .plan = planned->plan,
+                      .fits = planned->fits,
                       .usable = UsableBytes(capacity, facts.device, spec.memory)};
   answer.explanation =
       planned->fits ? absl::StrCat("fits: needs ", FormatBytes(planned->estimate.needed_limit),

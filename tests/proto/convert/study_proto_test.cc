@@ -145,22 +145,5 @@ TEST(StudyProto, PoliciesHaveNames) {
             "expected a memory policy: plan, strict or off, got 'none'");
 }
 
-TEST(StudyProto, EstimatesRoundTrip) {
-  const MemoryEstimate estimate{.weights = MiB(1),
-                                .gradients = MiB(2),
-                                .optimizer = MiB(3),
-                                .activations = MiB(4),
-                                .head = MiB(5),
-                                .workspaces = MiB(6),
-                                .base = MiB(7),
-                                .live_peak = MiB(8),
-                                .expected_live_peak = MiB(13),
-                                .expected_reserved_peak = MiB(11),
-                                .reserved_peak = MiB(9),
-                                .needed_limit = MiB(10),
-                                .peak_phase = "backward"};
-  EXPECT_EQ(FromProto(ToProto(estimate)), estimate);
-}
-
 }  // namespace
 }  // namespace hpo
