@@ -76,12 +76,6 @@ void VisitFields(Is<StudyStatus> auto& study, auto visit) {
   visit({"blocked"}, study.blocked);
 }
 
-v1::Objective ToProto(const Objective& objective) { return ToMessage<v1::Objective>(objective); }
-
-absl::StatusOr<Objective> FromProto(const v1::Objective& proto) {
-  return FromMessage<Objective>(proto);
-}
-
 v1::StudyOrder ToProto(StudyOrder order) { return ToWire<v1::StudyOrder>(order); }
 
 absl::StatusOr<StudyOrder> FromProto(v1::StudyOrder proto) { return FromWire<StudyOrder>(proto); }

@@ -11,9 +11,6 @@
 
 namespace hpo {
 
-v1::Objective ToProto(const Objective& objective);
-absl::StatusOr<Objective> FromProto(const v1::Objective& proto);
-
 v1::StudyOrder ToProto(StudyOrder order);
 absl::StatusOr<StudyOrder> FromProto(v1::StudyOrder proto);
 

@@ -13,11 +13,6 @@ namespace hpo {
 
 v1::TrialState ToProto(TrialState state);
 absl::StatusOr<TrialState> FromProto(v1::TrialState proto);
-v1::PruneReason ToProto(PruneReason reason);
-absl::StatusOr<PruneReason> FromProto(v1::PruneReason proto);
-
-v1::Attempt ToProto(const Attempt& attempt);
-absl::StatusOr<Attempt> FromProto(const v1::Attempt& proto);
 
 // Everything of the trial, its attempts included; an out-of-memory outcome also carries oom_config,
 // which follows from the parameters. `measurements` and `sampler` are those of a TrialView.

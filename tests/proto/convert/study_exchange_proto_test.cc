@@ -1,5 +1,6 @@
 #include "proto/convert/study_exchange_proto.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace hpo {
@@ -105,6 +106,10 @@ TEST(StudyExchangeProto, AMemoryQueryAndItsAnswerRoundTrip) {
   EXPECT_EQ(query.params, (ParamMap{{"rows", int64_t{4}}}));
   EXPECT_EQ(query.worker, "a");
   EXPECT_EQ(query.limit, GiB(3));
+  v1::EstimateMemoryRequest empty;
+  (*empty.mutable_params())["train.lr"];
+  EXPECT_THAT(std::string(FromMessage<MemoryQuery>(empty).status().message()),
+              testing::StartsWith("parameter train.lr: expected bool_value"));
   const MemoryEstimate estimate{.weights = MiB(1),
                                 .gradients = MiB(2),
                                 .optimizer = MiB(3),

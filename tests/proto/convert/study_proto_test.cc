@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/study/study_fields.h"
+
 namespace hpo {
 namespace {
 
@@ -126,7 +128,7 @@ TEST(StudyProto, AnIntegerStepMayBeLeftOut) {
 
 TEST(StudyProto, WhatSaysNothingIsRefused) {
   EXPECT_FALSE(FromProto(v1::Domain()).ok());
-  EXPECT_FALSE(FromProto(v1::Objective()).ok());
+  EXPECT_FALSE(FromMessage<Objective>(v1::Objective()).ok());
   v1::SearchSpace space;
   space.add_parameters()->set_name("x");
   EXPECT_EQ(FromProto(space).status().code(), absl::StatusCode::kInvalidArgument);
