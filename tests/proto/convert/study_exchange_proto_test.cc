@@ -155,5 +155,36 @@ TEST(StudyExchangeProto, AttributeChangesRoundTrip) {
   EXPECT_FALSE(ToMessage<v1::AnnotateRequest>(AttributeChange{}).has_note());
 }
 
+TEST(StudyExchangeProto, OtherAnswersRoundTrip) {
+  const EnqueueRequest enqueue =
+      RoundTrip<v1::EnqueueTrialRequest>(EnqueueRequest{.params = {{"x", 0.5}},
+                                                        .demonstration = true,
+                                                        .skip_admission = true,
+                                                        .forced_micro_batch = 4});
+  EXPECT_EQ(enqueue.params, (ParamMap{{"x", 0.5}}));
+  EXPECT_TRUE(enqueue.demonstration);
+  EXPECT_TRUE(enqueue.skip_admission);
+  EXPECT_EQ(enqueue.forced_micro_batch, 4);
+  const CreateResult created =
+      RoundTrip<v1::CreateStudyResponse>(CreateResult{.study = {.sequence = 3}, .created = true});
+  EXPECT_EQ(created.study.sequence, 3);
+  EXPECT_TRUE(created.created);
+  const ArchiveEnd end =
+      RoundTrip<v1::ArchiveEnd>(ArchiveEnd{.size = Bytes{70}, .sha256 = "ab", .num_trials = 3});
+  EXPECT_EQ(end.size, Bytes{70});
+  EXPECT_EQ(end.sha256, "ab");
+  EXPECT_EQ(end.num_trials, 3);
+  const TrialPage page = RoundTrip<v1::ListTrialsResponse>(
+      TrialPage{.trials = {Trial()}, .next_token = "next", .total = 12});
+  EXPECT_EQ(page.trials.size(), 1);
+  EXPECT_EQ(page.next_token, "next");
+  EXPECT_EQ(page.total, 12);
+  const ImportResult imported = RoundTrip<v1::ImportTrialsResponse>(
+      ImportResult{.study = "plain", .num_added = 2, .num_known = 1});
+  EXPECT_EQ(imported.study, "plain");
+  EXPECT_EQ(imported.num_added, 2);
+  EXPECT_EQ(imported.num_known, 1);
+}
+
 }  // namespace
 }  // namespace hpo
