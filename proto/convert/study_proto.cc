@@ -4,7 +4,6 @@
 
 #include "common/base/status.h"
 #include "common/study/status_fields.h"
-#include "memory/need/estimate_fields.h"
 #include "proto/convert/message_fields.h"
 
 namespace hpo {
@@ -77,12 +76,6 @@ void VisitFields(Is<StudyStatus> auto& study, auto visit) {
   visit({"blocked"}, study.blocked);
 }
 
-v1::Objective ToProto(const Objective& objective) { return ToMessage<v1::Objective>(objective); }
-
-absl::StatusOr<Objective> FromProto(const v1::Objective& proto) {
-  return FromMessage<Objective>(proto);
-}
-
 v1::StudyOrder ToProto(StudyOrder order) { return ToWire<v1::StudyOrder>(order); }
 
 absl::StatusOr<StudyOrder> FromProto(v1::StudyOrder proto) { return FromWire<StudyOrder>(proto); }
@@ -114,14 +107,6 @@ absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto) {
   HPO_ASSIGN_OR_RETURN(StudyStatus study, FromMessage<StudyStatus>(proto));
   study.finished = proto.state() == v1::STUDY_STATE_FINISHED;
   return study;
-}
-
-v1::MemoryEstimate ToProto(const memory::MemoryEstimate& estimate) {
-  return ToMessage<v1::MemoryEstimate>(estimate);
-}
-
-memory::MemoryEstimate FromProto(const v1::MemoryEstimate& proto) {
-  return FromMessage<memory::MemoryEstimate>(proto).value();
 }
 
 }  // namespace hpo
