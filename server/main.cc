@@ -163,7 +163,7 @@ absl::Status EditStudies(StudyApi& stored, const std::vector<StudySpec>& studies
     if (known.ok()) {
       StudySpec edited = study;
       edited.budget = known->spec.budget;  // an edit leaves it, CreateStudy takes it
-      HPO_RETURN_IF_ERROR(stored.EditStudy(study.name, {.file = edited}).status());
+      HPO_RETURN_IF_ERROR(stored.EditStudy(study.name, edited).status());
     }
     HPO_RETURN_IF_ERROR(stored.CreateStudy(study, /*validate_only=*/false, RandomId()).status());
   }

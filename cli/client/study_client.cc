@@ -11,9 +11,7 @@
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "proto/convert/params_proto.h"
-#include "proto/convert/study_proto.h"
-#include "proto/convert/time_proto.h"
-#include "proto/convert/trial_proto.h"
+#include "proto/convert/study_exchange_proto.h"
 
 namespace hpo::cli {
 namespace {
@@ -43,23 +41,6 @@ absl::StatusOr<StudyStatus> ReadStudy(const v1::Study& study, const ServerConnec
   return status;
 }
 
-absl::StatusOr<WatchEvent> EventOf(const v1::WatchStudyResponse& response) {
-  switch (response.kind_case()) {
-    case v1::WatchStudyResponse::kSnapshot: {
-      HPO_ASSIGN_OR_RETURN(StudyStatus study, FromProto(response.snapshot()));
-      return WatchEvent(std::move(study));
-    }
-    case v1::WatchStudyResponse::kChange: {
-      HPO_ASSIGN_OR_RETURN(Trial trial, FromProto(response.change().trial()));
-      return WatchEvent(TrialChanged{.kind = response.change().kind(),
-                                     .trial = std::move(trial),
-                                     .sequence = response.change().sequence()});
-    }
-    default:
-      return WatchEvent(NothingNew{.sequence = response.bookmark()});
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<StudyStatus> StudyClient::GetStudy(const std::string& name) {
@@ -83,59 +64,32 @@ absl::StatusOr<std::vector<StudyStatus>> StudyClient::ListStudies() {
   return studies;
 }
 
-absl::StatusOr<StudyClient::StudyCheck> StudyClient::CreateStudy(const std::string& yaml,
-                                                                 const std::string& origin,
-                                                                 bool validate_only) {
+absl::StatusOr<CreateResult> StudyClient::CreateStudy(const std::string& yaml,
+                                                      const std::string& origin,
+                                                      bool validate_only) {
   v1::CreateStudyRequest request;
   request.set_yaml(yaml);
   request.set_origin(origin);
   request.set_validate_only(validate_only);
   request.set_request_id(RandomId());
   HPO_ASSIGN_OR_RETURN(const auto response, connection_.Call(&Studies::CreateStudy, request));
-  StudyCheck check{.created = response.created()};
-  HPO_ASSIGN_OR_RETURN(check.study, FromProto(response.study()));
-  return check;
+  return FromMessage<CreateResult>(response);
 }
 
-absl::StatusOr<StudyStatus> StudyClient::UpdateStudy(const StudyChange& change) {
-  v1::UpdateStudyRequest request;
-  request.set_name(change.name);
-  if (change.trials) request.set_trials(*change.trials);
-  if (change.add_trials) request.set_add_trials(*change.add_trials);
-  if (change.failures_in_a_row) request.set_failures_in_a_row(*change.failures_in_a_row);
-  if (change.failed_share) request.set_failed_share(*change.failed_share);
-  if (change.target) request.set_target(*change.target);
-  if (change.remove_target) request.set_remove_target(true);
-  if (change.wall_clock) *request.mutable_wall_clock() = ToProto(*change.wall_clock);
+absl::StatusOr<StudyStatus> StudyClient::UpdateStudy(const std::string& name,
+                                                     const StudyUpdate& update) {
+  v1::UpdateStudyRequest request = ToProto(update);
+  request.set_name(name);
   request.set_request_id(RandomId());
   HPO_ASSIGN_OR_RETURN(const auto response, connection_.Call(&Studies::UpdateStudy, request));
   return FromProto(response.study());
 }
 
-absl::StatusOr<StudyEdited> StudyClient::EditStudy(const StudyEditing& edit) {
-  v1::EditStudyRequest request;
-  request.set_name(edit.study);
-  request.set_yaml(edit.yaml);
-  request.set_origin(edit.origin);
-  request.set_validate_only(edit.validate_only);
-  for (const auto& [parameter, domain] : edit.ranges) {
-    v1::ParameterRange& range = *request.add_ranges();
-    range.set_parameter(parameter);
-    *range.mutable_domain() = ToProto(domain);
-  }
+absl::StatusOr<EditResult> StudyClient::EditStudy(const std::string& name, const StudyEdit& edit) {
+  auto request = ToMessage<v1::EditStudyRequest>(edit);
+  request.set_name(name);
   HPO_ASSIGN_OR_RETURN(const auto response, connection_.Call(&Studies::EditStudy, request));
-  StudyEdited edited{.study = {}, .num_outside = response.outside()};
-  HPO_ASSIGN_OR_RETURN(edited.study, FromProto(response.study()));
-  for (const v1::ParameterRange& range : response.before()) {
-    HPO_ASSIGN_OR_RETURN(edited.before[range.parameter()], FromProto(range.domain()));
-  }
-  for (const v1::ParameterRange& range : response.after()) {
-    HPO_ASSIGN_OR_RETURN(edited.after[range.parameter()], FromProto(range.domain()));
-  }
-  for (const int64_t number : response.cancelled()) {
-    edited.cancelled.push_back(TrialNumber{number});
-  }
-  return edited;
+  return FromMessage<EditResult>(response);
 }
 
 absl::StatusOr<StudyStatus> StudyClient::OrderStudy(const std::string& name, StudyOrder order,
@@ -148,8 +102,8 @@ absl::StatusOr<StudyStatus> StudyClient::OrderStudy(const std::string& name, Stu
   return FromProto(response.study());
 }
 
-absl::StatusOr<StudyClient::Archived> StudyClient::ArchiveStudy(const std::string& name,
-                                                                const std::string& path) {
+absl::StatusOr<ArchiveEnd> StudyClient::ArchiveStudy(const std::string& name,
+                                                     const std::string& path) {
   v1::ArchiveStudyRequest request;
   request.set_name(name);
   const auto start = [&](grpc::ClientContext* context) {
@@ -157,9 +111,7 @@ absl::StatusOr<StudyClient::Archived> StudyClient::ArchiveStudy(const std::strin
   };
   HPO_ASSIGN_OR_RETURN(const auto last,
                        connection_.ReceiveFile<v1::ArchiveStudyResponse>(path, "archive", start));
-  return Archived{.size = Bytes{last.end().size_bytes()},
-                  .sha256 = last.end().sha256(),
-                  .num_trials = last.end().trials()};
+  return FromMessage<ArchiveEnd>(last.end());
 }
 
 absl::StatusOr<StudyStatus> StudyClient::RestoreStudy(const std::string& name,
@@ -191,13 +143,9 @@ absl::StatusOr<int64_t> StudyClient::DeleteStudy(const std::string& name,
 absl::StatusOr<Attributes> StudyClient::ChangeAttributes(const std::string& study,
                                                          std::optional<TrialNumber> number,
                                                          const AttributeChange& change) {
-  v1::AnnotateRequest request;
+  auto request = ToMessage<v1::AnnotateRequest>(change);
   request.set_study(study);
   if (number) request.set_number(number->value);
-  if (change.note) request.set_note(*change.note);
-  request.mutable_add_tags()->Assign(change.add_tags.begin(), change.add_tags.end());
-  request.mutable_remove_tags()->Assign(change.remove_tags.begin(), change.remove_tags.end());
-  *request.mutable_attributes() = ToProto(change.set);
   HPO_ASSIGN_OR_RETURN(const auto response, connection_.Call(&Studies::Annotate, request));
   return FromProto(response.attributes());
 }
@@ -211,7 +159,7 @@ absl::Status StudyClient::Watch(const std::string& study, int64_t after_sequence
   const auto reader = connection_.study().WatchStudy(&context, request);
   v1::WatchStudyResponse response;
   while (reader->Read(&response)) {
-    absl::StatusOr<WatchEvent> event = EventOf(response);
+    absl::StatusOr<WatchEvent> event = FromProto(response);
     if (event.ok() && on_event(*std::move(event))) continue;
     context.TryCancel();
     reader->Finish();  // Cancelled, by us

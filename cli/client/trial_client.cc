@@ -9,10 +9,7 @@
 #include "cli/client/server_connection.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
-#include "proto/convert/outcome_proto.h"
-#include "proto/convert/params_proto.h"
-#include "proto/convert/study_proto.h"
-#include "proto/convert/trial_proto.h"
+#include "proto/convert/study_exchange_proto.h"
 
 namespace hpo::cli {
 namespace {
@@ -34,19 +31,12 @@ absl::StatusOr<Trial> CallForTrial(ServerConnection& connection,
 
 }  // namespace
 
-absl::StatusOr<TrialListing> TrialClient::ListTrials(const TrialQuery& query) {
-  v1::ListTrialsRequest request;
-  request.set_study(query.study);
-  for (const TrialState state : query.states) request.add_states(ToProto(state));
-  request.set_page_size(query.page_size);
-  request.set_page_token(query.page_token);
-  request.set_newest_first(query.newest_first);
+absl::StatusOr<TrialPage> TrialClient::ListTrials(const std::string& study,
+                                                  const TrialQuery& query) {
+  auto request = ToMessage<v1::ListTrialsRequest>(query);
+  request.set_study(study);
   HPO_ASSIGN_OR_RETURN(const auto response, connection_.Call(&Studies::ListTrials, request));
-  TrialListing listing{.next_token = response.next_page_token(), .total = response.total()};
-  for (const v1::Trial& trial : response.trials()) {
-    HPO_ASSIGN_OR_RETURN(listing.trials.emplace_back(), FromProto(trial));
-  }
-  return listing;
+  return FromMessage<TrialPage>(response);
 }
 
 absl::StatusOr<TrialView> TrialClient::GetTrial(const std::string& study, TrialNumber number) {
@@ -54,13 +44,7 @@ absl::StatusOr<TrialView> TrialClient::GetTrial(const std::string& study, TrialN
   request.set_study(study);
   request.set_number(number.value);
   HPO_ASSIGN_OR_RETURN(const auto response, connection_.Call(&Studies::GetTrial, request));
-  TrialView view;
-  HPO_ASSIGN_OR_RETURN(view.trial, FromProto(response.trial()));
-  view.sampler = response.trial().sampler();
-  for (const v1::Measurement& measurement : response.trial().measurements()) {
-    view.measurements.push_back(FromProto(measurement));
-  }
-  return view;
+  return ViewFromProto(response.trial());
 }
 
 absl::StatusOr<std::vector<Trial>> TrialClient::BestTrials(const std::string& study, int count) {
@@ -75,34 +59,22 @@ absl::StatusOr<std::vector<Trial>> TrialClient::BestTrials(const std::string& st
   return trials;
 }
 
-absl::StatusOr<Trial> TrialClient::EnqueueTrial(const EnqueuedTrial& trial) {
-  v1::EnqueueTrialRequest request;
-  request.set_study(trial.study);
-  *request.mutable_params() = ToProto(trial.params);
-  request.set_demonstration(trial.demonstration);
-  request.set_skip_admission(trial.skip_admission);
-  request.set_forced_micro_batch(trial.forced_micro_batch);
+absl::StatusOr<Trial> TrialClient::EnqueueTrial(const std::string& study,
+                                                const EnqueueRequest& enqueue) {
+  auto request = ToMessage<v1::EnqueueTrialRequest>(enqueue);
+  request.set_study(study);
   request.set_request_id(RandomId());
   HPO_ASSIGN_OR_RETURN(const auto response, connection_.Call(&Studies::EnqueueTrial, request));
   return FromProto(response.trial());
 }
 
-absl::StatusOr<RetriedTrials> TrialClient::RetryTrials(const std::string& study,
-                                                       const std::vector<TrialNumber>& numbers) {
-  v1::RetryTrialsRequest request;
+absl::StatusOr<RetryResult> TrialClient::RetryTrials(const std::string& study,
+                                                     const RetryRequest& retry) {
+  auto request = ToMessage<v1::RetryTrialsRequest>(retry);
   request.set_study(study);
-  for (const TrialNumber number : numbers) request.add_numbers(number.value);
-  request.set_all_failed(numbers.empty());
   request.set_request_id(RandomId());
   HPO_ASSIGN_OR_RETURN(const auto response, connection_.Call(&Studies::RetryTrials, request));
-  RetriedTrials retried;
-  for (const v1::Trial& trial : response.trials()) {
-    HPO_ASSIGN_OR_RETURN(retried.trials.emplace_back(), FromProto(trial));
-  }
-  for (const v1::RetryTrialsResponse::Skipped& skipped : response.skipped()) {
-    retried.skipped.emplace_back(TrialNumber{skipped.number()}, skipped.why());
-  }
-  return retried;
+  return FromMessage<RetryResult>(response);
 }
 
 absl::StatusOr<ImportResult> TrialClient::ImportTrials(const TrialImport& import) {
@@ -127,8 +99,7 @@ absl::StatusOr<ImportResult> TrialClient::ImportTrials(const TrialImport& import
   if (taken) writer->Write(request);
   writer->WritesDone();
   HPO_RETURN_IF_ERROR(connection_.Describe(writer->Finish()));
-  return ImportResult{
-      .study = response.study(), .num_added = response.added(), .num_known = response.known()};
+  return FromMessage<ImportResult>(response);
 }
 
 absl::StatusOr<Trial> TrialClient::PreemptTrial(const std::string& study, TrialNumber number) {
@@ -143,19 +114,12 @@ absl::StatusOr<Trial> TrialClient::CancelTrial(const std::string& study, TrialNu
   return CallForTrial(connection_, &Studies::CancelTrial, study, number);
 }
 
-absl::StatusOr<MemoryVerdict> TrialClient::EstimateMemory(const MemoryQuery& query) {
-  v1::EstimateMemoryRequest request;
-  request.set_study(query.study);
-  *request.mutable_params() = ToProto(query.params);
-  request.set_worker(query.worker);
-  request.set_limit_bytes(query.limit.count);
+absl::StatusOr<memory::MemoryAnswer> TrialClient::EstimateMemory(const std::string& study,
+                                                                 const MemoryQuery& query) {
+  auto request = ToMessage<v1::EstimateMemoryRequest>(query);
+  request.set_study(study);
   HPO_ASSIGN_OR_RETURN(const auto response, connection_.Call(&Studies::EstimateMemory, request));
-  MemoryVerdict verdict{.estimate = FromProto(response.estimate()),
-                        .fits = response.fits(),
-                        .usable = Bytes{response.usable_bytes()},
-                        .explanation = response.explanation()};
-  HPO_ASSIGN_OR_RETURN(verdict.plan, FromProto(response.plan()));
-  return verdict;
+  return FromMessage<memory::MemoryAnswer>(response);
 }
 
 absl::Status AddFront(TrialClient& trials, StudyStatus& study) {
@@ -177,13 +141,13 @@ absl::Status AddFront(TrialClient& trials, StudyStatus& study) {
   return absl::OkStatus();
 }
 
-absl::Status ForEachTrial(TrialClient& trials, TrialQuery query,
+absl::Status ForEachTrial(TrialClient& trials, const std::string& study, TrialQuery query,
                           absl::FunctionRef<absl::Status(Trial& trial)> take) {
   query.page_size = kPageLimit.most;
   do {
-    HPO_ASSIGN_OR_RETURN(TrialListing listing, trials.ListTrials(query));
-    for (Trial& trial : listing.trials) HPO_RETURN_IF_ERROR(take(trial));
-    query.page_token = listing.next_token;
+    HPO_ASSIGN_OR_RETURN(TrialPage page, trials.ListTrials(study, query));
+    for (Trial& trial : page.trials) HPO_RETURN_IF_ERROR(take(trial));
+    query.page_token = page.next_token;
   } while (!query.page_token.empty());
   return absl::OkStatus();
 }

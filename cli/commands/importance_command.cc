@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<AssessedTrial>> ReadCompleted(TrialClient& trials,
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(
-      ForEachTrial(trials, {.study = study, .states = {TrialState::kCompleted}}, take));
+      ForEachTrial(trials, study, {.filter = {.states = {TrialState::kCompleted}}}, take));
   return assessed;
 }
 

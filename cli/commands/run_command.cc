@@ -179,7 +179,7 @@ class RunNews final : public WatchListener {
   RunNews(RunVoice& voice, bool wants_model) : voice_(voice), wants_model_(wants_model) {}
 
   void Show(const StudyStatus& study) override { voice_.display().Show(study); }
-  void Show(const TrialChanged& change, const StudyStatus& study) override {
+  void Show(const TrialEvent& change, const StudyStatus& study) override {
     voice_.display().Show(change, study);
     const Trial& trial = change.trial;
     const Completed* const completed =
@@ -266,11 +266,11 @@ absl::StatusOr<bool> HasModel(Session& session) {
 
 // The newest of those that failed; nullopt: none has.
 absl::StatusOr<std::optional<TrialNumber>> LastFailed(Session& session) {
-  HPO_ASSIGN_OR_RETURN(const TrialListing failed,
-                       session.client.trials().ListTrials({.study = session.study,
-                                                           .states = {TrialState::kFailed},
-                                                           .page_size = 1,
-                                                           .newest_first = true}));
+  HPO_ASSIGN_OR_RETURN(
+      const TrialPage failed,
+      session.client.trials().ListTrials(
+          session.study,
+          {.filter = {.states = {TrialState::kFailed}, .newest_first = true}, .page_size = 1}));
   if (failed.trials.empty()) return std::nullopt;
   return failed.trials.front().id.number;
 }
@@ -322,8 +322,8 @@ std::string WhatIsAwaited(Client& client, const LocalService& service, const std
     return absl::StrCat("waits: hpo-server does not answer at ", service.address(), ": ",
                         Printable(status.status().message()));
   }
-  const absl::StatusOr<TrialListing> running = client.trials().ListTrials(
-      {.study = study, .states = {TrialState::kRunning}, .page_size = 0, .page_token = ""});
+  const absl::StatusOr<TrialPage> running =
+      client.trials().ListTrials(study, {.filter = {.states = {TrialState::kRunning}}});
   std::string line =
       AwaitedLine(*status, running.ok() ? running->trials : std::vector<Trial>{}, absl::Now());
   if (line.empty()) {
@@ -376,8 +376,8 @@ void WaitForWorker(Session& session, LocalService& service) {
 absl::Status RetryIfAllFailed(Session& session) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   if (!absl::StartsWith(study.waiting_for, kAllFailed)) return absl::OkStatus();
-  HPO_ASSIGN_OR_RETURN(const RetriedTrials retried,
-                       session.client.trials().RetryTrials(session.study, /*numbers=*/{}));
+  HPO_ASSIGN_OR_RETURN(const RetryResult retried,
+                       session.client.trials().RetryTrials(session.study, {.all_failed = true}));
   if (session.json || retried.trials.empty()) return absl::OkStatus();
   session.out << kAllFailed << "; " << retried.trials.size()
               << (retried.trials.size() == 1 ? " configuration runs" : " configurations run")
@@ -514,12 +514,10 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
               .json = session.json,
               .study = spec.name};
   // Not over the server's file: what is given once would be undone by a run without it.
-  StudyChange change{.name = spec.name};
-  change.trials = options.trials;
-  change.add_trials = options.add_trials;
-  change.target = options.target;
-  if (options.trials || options.add_trials || options.target) {
-    HPO_RETURN_IF_ERROR(client.studies().UpdateStudy(change).status());
+  const StudyUpdate update{
+      .trials = options.trials, .add_trials = options.add_trials, .target = options.target};
+  if (update != StudyUpdate{}) {
+    HPO_RETURN_IF_ERROR(client.studies().UpdateStudy(spec.name, update).status());
   }
   if (!own.json) {
     own.out << "study " << spec.name << ": hpo-worker "

@@ -121,26 +121,26 @@ Action DeclareImportance(CLI::App& importance, std::string& study) {
 }
 
 struct ExtendValues {
-  StudyChange change;
+  StudyUpdate update;
   std::string wall_clock;
   std::string target;
 };
 
-absl::Status ReadWallClock(const std::string& text, StudyChange& change) {
+absl::Status ReadWallClock(const std::string& text, StudyUpdate& update) {
   if (text.empty()) return absl::OkStatus();
   absl::Duration wall_clock;
   if (!absl::ParseDuration(text, &wall_clock) || wall_clock <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--wall-clock: expected a duration such as 2h or 90m, got '", text, "'"));
   }
-  change.wall_clock = wall_clock;
+  update.wall_clock = wall_clock;
   return absl::OkStatus();
 }
 
-absl::Status ReadTarget(const std::string& text, StudyChange& change) {
+absl::Status ReadTarget(const std::string& text, StudyUpdate& update) {
   if (text.empty()) return absl::OkStatus();
   if (text == "none") {
-    change.remove_target = true;
+    update.remove_target = true;
     return absl::OkStatus();
   }
   double target = 0.0;
@@ -148,30 +148,29 @@ absl::Status ReadTarget(const std::string& text, StudyChange& change) {
     return absl::InvalidArgumentError(
         absl::StrCat("--target: expected a number or none, got '", text, "'"));
   }
-  change.target = target;
+  update.target = target;
   return absl::OkStatus();
 }
 
 absl::Status Extend(Session& session, const ExtendValues& values) {
-  StudyChange change = values.change;
-  change.name = session.study;
-  HPO_RETURN_IF_ERROR(ReadWallClock(values.wall_clock, change));
-  HPO_RETURN_IF_ERROR(ReadTarget(values.target, change));
-  if (change == StudyChange{.name = change.name}) {
+  StudyUpdate update = values.update;
+  HPO_RETURN_IF_ERROR(ReadWallClock(values.wall_clock, update));
+  HPO_RETURN_IF_ERROR(ReadTarget(values.target, update));
+  if (update == StudyUpdate{}) {
     return absl::InvalidArgumentError(
         "expected --trials, --add, --wall-clock, --failures-in-a-row, --failed-share or "
         "--target, got none");
   }
-  return ExtendStudy(session, change);
+  return ExtendStudy(session, update);
 }
 
 Action DeclareExtend(CLI::App& extend, std::string& study) {
   const auto values = std::make_shared<ExtendValues>();
   AddNameArgument(extend, study);
-  extend.add_option("--trials", values->change.trials, "New total number of trials")
+  extend.add_option("--trials", values->update.trials, "New total number of trials")
       ->type_name("N")
       ->check(AtLeast(0));
-  extend.add_option("--add", values->change.add_trials, "Number of trials to add to the budget")
+  extend.add_option("--add", values->update.add_trials, "Number of trials to add to the budget")
       ->type_name("N")
       ->check(AtLeast(1))
       ->excludes("--trials");
@@ -179,13 +178,13 @@ Action DeclareExtend(CLI::App& extend, std::string& study) {
       .add_option("--wall-clock", values->wall_clock, "Total time that trials may run, such as 2h")
       ->type_name("DURATION");
   extend
-      .add_option("--failures-in-a-row", values->change.failures_in_a_row,
+      .add_option("--failures-in-a-row", values->update.failures_in_a_row,
                   "Number of failures in a row, before the first completed trial, that end the "
                   "study (0: no limit)")
       ->type_name("N")
       ->check(AtLeast(0));
   extend
-      .add_option("--failed-share", values->change.failed_share,
+      .add_option("--failed-share", values->update.failed_share,
                   "Largest fraction of trials that may fail (1: no limit)")
       ->type_name("S")
       ->check(Between(0.0, 1.0));

@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json VerdictJson(const memory::ConfigVerdict& verdict, const memory::OfflineDevice& device) {
-  const MemoryVerdict shown{
+  const memory::MemoryAnswer shown{
       .estimate = verdict.planned.estimate,
       .plan = verdict.planned.plan,
       .fits = verdict.planned.fits,

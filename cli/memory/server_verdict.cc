@@ -11,7 +11,7 @@ namespace hpo::cli {
 namespace {
 
 absl::StatusOr<MemoryQuery> QueryOf(const StudyStatus& study, const MemoryOptions& options) {
-  MemoryQuery query{.study = study.spec.name, .worker = options.worker};
+  MemoryQuery query{.worker = options.worker};
   HPO_ASSIGN_OR_RETURN(query.params, ParseParamWords(options.params, study.spec.space));
   if (!options.limit.empty()) {
     HPO_ASSIGN_OR_RETURN(query.limit, memory::ParseSizeOption("--limit", options.limit));
@@ -24,7 +24,8 @@ absl::StatusOr<MemoryQuery> QueryOf(const StudyStatus& study, const MemoryOption
 absl::StatusOr<bool> EstimateMemory(Session& session, const MemoryOptions& options) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   HPO_ASSIGN_OR_RETURN(const MemoryQuery query, QueryOf(study, options));
-  HPO_ASSIGN_OR_RETURN(const MemoryVerdict verdict, session.client.trials().EstimateMemory(query));
+  HPO_ASSIGN_OR_RETURN(const memory::MemoryAnswer verdict,
+                       session.client.trials().EstimateMemory(study.spec.name, query));
   if (session.json) {
     PrintJson(MemoryJson(verdict), session.out);
   } else {
@@ -38,9 +39,12 @@ absl::StatusOr<bool> CompareMemory(Session& session, const MemoryOptions& option
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
   HPO_ASSIGN_OR_RETURN(MemoryQuery query, QueryOf(study, options));
   HPO_ASSIGN_OR_RETURN(const ParamMap changed, ParseParamWords(compare, study.spec.space));
-  HPO_ASSIGN_OR_RETURN(const MemoryVerdict before, session.client.trials().EstimateMemory(query));
+  TrialClient& trials = session.client.trials();
+  HPO_ASSIGN_OR_RETURN(const memory::MemoryAnswer before,
+                       trials.EstimateMemory(study.spec.name, query));
   for (const auto& [name, value] : changed) query.params[name] = value;
-  HPO_ASSIGN_OR_RETURN(const MemoryVerdict after, session.client.trials().EstimateMemory(query));
+  HPO_ASSIGN_OR_RETURN(const memory::MemoryAnswer after,
+                       trials.EstimateMemory(study.spec.name, query));
   if (session.json) {
     const nlohmann::ordered_json json = {{"before", MemoryJson(before)},
                                          {"after", MemoryJson(after)}};

@@ -208,7 +208,7 @@ void PrintJson(const Json& json, std::ostream& out) {
   out << "\n";
 }
 
-Json MemoryJson(const MemoryVerdict& verdict) {
+Json MemoryJson(const memory::MemoryAnswer& verdict) {
   Json json = {{"fits", verdict.fits},
                {"usable_bytes", verdict.usable.count},
                {"plan", Shown(verdict.plan)}};

@@ -5,7 +5,9 @@
 #include <ostream>
 #include <vector>
 
-#include "cli/client/trial_client.h"
+#include "common/study/study_status.h"
+#include "common/study/trial_view.h"
+#include "memory/need/memory_estimate.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace hpo::cli {
@@ -23,6 +25,6 @@ nlohmann::ordered_json TrialJson(const Trial& trial);
 
 nlohmann::ordered_json DomainJson(const Domain& domain);
 
-nlohmann::ordered_json MemoryJson(const MemoryVerdict& verdict);
+nlohmann::ordered_json MemoryJson(const memory::MemoryAnswer& verdict);
 
 }  // namespace hpo::cli

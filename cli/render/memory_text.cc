@@ -12,7 +12,7 @@ namespace hpo::cli {
 namespace {
 
 // The estimate by class, then its sums.
-std::vector<std::pair<const char*, Bytes>> MemoryLines(const MemoryVerdict& verdict) {
+std::vector<std::pair<const char*, Bytes>> MemoryLines(const memory::MemoryAnswer& verdict) {
   const memory::MemoryEstimate& estimate = verdict.estimate;
   return {{"weights", estimate.weights},
           {"gradients", estimate.gradients},
@@ -28,9 +28,9 @@ std::vector<std::pair<const char*, Bytes>> MemoryLines(const MemoryVerdict& verd
 }
 
 // By what trials used: no class of it is known.
-bool IsLearned(const MemoryVerdict& verdict) { return verdict.estimate.weights == Bytes{}; }
+bool IsLearned(const memory::MemoryAnswer& verdict) { return verdict.estimate.weights == Bytes{}; }
 
-std::string VerdictText(const MemoryVerdict& verdict) {
+std::string VerdictText(const memory::MemoryAnswer& verdict) {
   const std::string text = IsLearned(verdict)
                                ? ""
                                : absl::StrCat(verdict.fits ? "fits" : "does not fit", ", peak in ",
@@ -42,14 +42,15 @@ std::string VerdictText(const MemoryVerdict& verdict) {
 
 }  // namespace
 
-std::string MemoryText(const MemoryVerdict& verdict, int width) {
+std::string MemoryText(const memory::MemoryAnswer& verdict, int width) {
   if (IsLearned(verdict)) return VerdictText(verdict);
   Table table({{"CLASS"}, {"BYTES", Align::kRight}});
   for (const auto& [name, size] : MemoryLines(verdict)) table.AddRow({name, FormatBytes(size)});
   return absl::StrCat(table.Render(width), "\n", VerdictText(verdict));
 }
 
-std::string CompareText(const MemoryVerdict& before, const MemoryVerdict& after, int width) {
+std::string CompareText(const memory::MemoryAnswer& before, const memory::MemoryAnswer& after,
+                        int width) {
   Table table(
       {{"CLASS"}, {"BEFORE", Align::kRight}, {"AFTER", Align::kRight}, {"CHANGE", Align::kRight}});
   const auto first = MemoryLines(before);

@@ -4,14 +4,15 @@
 
 #include <string>
 
-#include "cli/client/trial_client.h"
+#include "memory/need/memory_estimate.h"
 
 namespace hpo::cli {
 
 // The estimate by class and the verdict.
-std::string MemoryText(const MemoryVerdict& verdict, int width);
+std::string MemoryText(const memory::MemoryAnswer& verdict, int width);
 
 // Two estimates side by side, with what the second has more or less.
-std::string CompareText(const MemoryVerdict& before, const MemoryVerdict& after, int width);
+std::string CompareText(const memory::MemoryAnswer& before, const memory::MemoryAnswer& after,
+                        int width);
 
 }  // namespace hpo::cli

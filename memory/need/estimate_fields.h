@@ -1,4 +1,4 @@
-// The fields of a memory estimate.
+// The fields of a memory estimate, and of an answer with one.
 #pragma once
 
 #include "common/base/fields/json_fields.h"
@@ -20,6 +20,14 @@ void VisitFields(Is<MemoryEstimate> auto& estimate, auto visit) {
   visit({.key = "reserved_peak", .zero_is_known = true}, estimate.reserved_peak);
   visit({.key = "needed_limit", .zero_is_known = true}, estimate.needed_limit);
   visit({"peak_phase"}, estimate.peak_phase);
+}
+
+void VisitFields(Is<MemoryAnswer> auto& answer, auto visit) {
+  visit({"estimate"}, answer.estimate);
+  visit({"plan"}, answer.plan);
+  visit({"fits"}, answer.fits);
+  visit({"usable"}, answer.usable);
+  visit({"explanation"}, answer.explanation);
 }
 
 }  // namespace hpo::memory

@@ -48,6 +48,16 @@ struct MemoryEstimate {
   }
 };
 
+// What a configuration needs on a worker, and whether it fits there: the answer to a MemoryQuery
+// (common/protocol/study_exchange.h).
+struct MemoryAnswer {
+  MemoryEstimate estimate;
+  MemoryPlan plan;
+  bool fits = false;
+  Bytes usable;
+  std::string explanation;
+};
+
 // Whether the sizes of `input` and `plan` are ones that a model may have.
 //   InvalidArgument, Unimplemented  as EstimateMemory
 absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& plan);

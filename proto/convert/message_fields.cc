@@ -21,6 +21,9 @@ const FieldDescriptor& FieldNamed(const Message& message, const std::string& nam
 void SetScalar(bool value, const FieldDescriptor& field, Message& message) {
   message.GetReflection()->SetBool(&message, &field, value);
 }
+void SetScalar(int32_t value, const FieldDescriptor& field, Message& message) {
+  message.GetReflection()->SetInt32(&message, &field, value);
+}
 void SetScalar(int64_t value, const FieldDescriptor& field, Message& message) {
   message.GetReflection()->SetInt64(&message, &field, value);
 }
@@ -36,6 +39,9 @@ void SetScalar(const std::string& value, const FieldDescriptor& field, Message& 
 
 void GetScalar(const Message& message, const FieldDescriptor& field, bool& value) {
   value = message.GetReflection()->GetBool(message, &field);
+}
+void GetScalar(const Message& message, const FieldDescriptor& field, int32_t& value) {
+  value = message.GetReflection()->GetInt32(message, &field);
 }
 void GetScalar(const Message& message, const FieldDescriptor& field, int64_t& value) {
   value = message.GetReflection()->GetInt64(message, &field);

@@ -95,12 +95,14 @@ absl::StatusOr<Enum> FromWire(Wire value) {
 const FieldDescriptor& FieldNamed(const Message& message, const std::string& name);
 
 void SetScalar(bool value, const FieldDescriptor& field, Message& message);
+void SetScalar(int32_t value, const FieldDescriptor& field, Message& message);
 void SetScalar(int64_t value, const FieldDescriptor& field, Message& message);
 void SetScalar(uint64_t value, const FieldDescriptor& field, Message& message);
 void SetScalar(double value, const FieldDescriptor& field, Message& message);
 void SetScalar(const std::string& value, const FieldDescriptor& field, Message& message);
 
 void GetScalar(const Message& message, const FieldDescriptor& field, bool& value);
+void GetScalar(const Message& message, const FieldDescriptor& field, int32_t& value);
 void GetScalar(const Message& message, const FieldDescriptor& field, int64_t& value);
 void GetScalar(const Message& message, const FieldDescriptor& field, uint64_t& value);
 void GetScalar(const Message& message, const FieldDescriptor& field, double& value);
@@ -130,24 +132,38 @@ std::string WireName(const Field& field) {
 template <typename T>
 void WriteMessage(const T& value, Message& message);
 
+// One of a repeated field.
+template <typename T>
+void AddElement(const T& value, const FieldDescriptor& field, Message& message) {
+  const google::protobuf::Reflection& out = *message.GetReflection();
+  if constexpr (std::is_same_v<T, std::string>) {
+    out.AddString(&message, &field, value);
+  } else if constexpr (std::is_same_v<T, TrialNumber>) {
+    out.AddInt64(&message, &field, value.value);
+  } else if constexpr (std::is_enum_v<T>) {
+    out.AddEnumValue(&message, &field, NumberNamed(*field.enum_type(), NameIn(value)));
+  } else {
+    WriteMessage(value, *out.AddMessage(&message, &field));
+  }
+}
+
 template <typename T>
 void WriteField(const T& value, const FieldDescriptor& field, Message& message) {
   const google::protobuf::Reflection& out = *message.GetReflection();
   if constexpr (kIsOptional<T>) {
     if (value.has_value()) WriteField(*value, field, message);
-  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-    for (const std::string& text : value) out.AddString(&message, &field, text);
   } else if constexpr (kIsVector<T>) {
-    for (const auto& element : value) WriteMessage(element, *out.AddMessage(&message, &field));
+    for (const auto& element : value) AddElement(element, field, message);
   } else if constexpr (std::is_same_v<T, absl::Time>) {
     if (value != absl::InfinitePast()) WriteMessage(value, *out.MutableMessage(&message, &field));
   } else if constexpr (HasMessage<T> || HasFields<const T>) {
     WriteMessage(value, *out.MutableMessage(&message, &field));
   } else if constexpr (kIsMap<T>) {
+    // A map, or a list of messages of a key and a value.
     for (const auto& [key, element] : value) {
       Message& entry = *out.AddMessage(&message, &field);
-      WriteField(key, *field.message_type()->map_key(), entry);
-      WriteField(element, *field.message_type()->map_value(), entry);
+      WriteField(key, *field.message_type()->field(0), entry);
+      WriteField(element, *field.message_type()->field(1), entry);
     }
   } else if constexpr (std::is_enum_v<T>) {
     if (field.enum_type() == nullptr) {
@@ -212,6 +228,23 @@ absl::Status ReadEnum(const Message& message, const FieldDescriptor& field, bool
   return absl::OkStatus();
 }
 
+// Element `i` of a repeated field.
+template <typename T>
+absl::Status ReadElement(const Message& message, const FieldDescriptor& field, int i, T& value) {
+  const google::protobuf::Reflection& in = *message.GetReflection();
+  if constexpr (std::is_same_v<T, std::string>) {
+    value = in.GetRepeatedString(message, &field, i);
+  } else if constexpr (std::is_same_v<T, TrialNumber>) {
+    value.value = in.GetRepeatedInt64(message, &field, i);
+  } else if constexpr (std::is_enum_v<T>) {
+    const int number = in.GetRepeatedEnumValue(message, &field, i);
+    HPO_ASSIGN_OR_RETURN(value, EnumNumbered<T>(*field.enum_type(), number));
+  } else {
+    return ReadMessage(in.GetRepeatedMessage(message, &field, i), value);
+  }
+  return absl::OkStatus();
+}
+
 // A field that is not said keeps its value; of a `required` one what its message's zero says.
 template <typename T>
 absl::Status ReadField(const Message& message, const FieldDescriptor& field, bool required,
@@ -222,12 +255,9 @@ absl::Status ReadField(const Message& message, const FieldDescriptor& field, boo
   const int size = field.is_repeated() ? in.FieldSize(message, &field) : 0;
   if constexpr (kIsOptional<T>) {
     return ReadField(message, field, required, value.emplace());
-  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-    for (int i = 0; i < size; ++i) value.push_back(in.GetRepeatedString(message, &field, i));
   } else if constexpr (kIsVector<T>) {
     for (int i = 0; i < size; ++i) {
-      const Message& element = in.GetRepeatedMessage(message, &field, i);
-      HPO_RETURN_IF_ERROR(ReadMessage(element, value.emplace_back()));
+      HPO_RETURN_IF_ERROR(ReadElement(message, field, i, value.emplace_back()));
     }
   } else if constexpr (HasMessage<T> || HasFields<T>) {
     return ReadMessage(in.GetMessage(message, &field), value);
@@ -235,9 +265,9 @@ absl::Status ReadField(const Message& message, const FieldDescriptor& field, boo
     for (int i = 0; i < size; ++i) {
       const Message& entry = in.GetRepeatedMessage(message, &field, i);
       typename T::key_type key;
-      GetScalar(entry, *field.message_type()->map_key(), key);
+      GetScalar(entry, *field.message_type()->field(0), key);
       const absl::Status status =
-          ReadField(entry, *field.message_type()->map_value(), /*required=*/true, value[key]);
+          ReadField(entry, *field.message_type()->field(1), /*required=*/true, value[key]);
       // Of other maps the values themselves say where they are.
       if (std::is_same_v<T, ParamMap>) HPO_RETURN_IF_ERROR(Annotate(status, "parameter " + key));
       HPO_RETURN_IF_ERROR(status);

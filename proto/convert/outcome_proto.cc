@@ -31,12 +31,6 @@ Measurement FromProto(const v1::Measurement& proto) {
   return FromMessage<Measurement>(proto).value();
 }
 
-v1::MemoryReport ToProto(const MemoryReport& report) { return ToMessage<v1::MemoryReport>(report); }
-
-MemoryReport FromProto(const v1::MemoryReport& proto) {
-  return FromMessage<MemoryReport>(proto).value();
-}
-
 v1::MemoryRecord ToProto(const MemoryRecord& record) { return ToMessage<v1::MemoryRecord>(record); }
 
 absl::StatusOr<MemoryRecord> FromProto(const v1::MemoryRecord& proto) {

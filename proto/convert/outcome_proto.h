@@ -16,9 +16,6 @@ absl::StatusOr<MemoryPlan> FromProto(const v1::MemoryPlan& proto);
 v1::Measurement ToProto(const Measurement& measurement);
 Measurement FromProto(const v1::Measurement& proto);
 
-v1::MemoryReport ToProto(const MemoryReport& report);
-MemoryReport FromProto(const v1::MemoryReport& proto);
-
 v1::MemoryRecord ToProto(const MemoryRecord& record);
 //   InvalidArgument  no stage, a plan that is none
 absl::StatusOr<MemoryRecord> FromProto(const v1::MemoryRecord& proto);

@@ -1,10 +1,5 @@
 #include "proto/convert/params_proto.h"
 
-#include <utility>
-
-#include "absl/strings/str_cat.h"
-#include "common/base/status.h"
-
 namespace hpo {
 
 v1::Value ToProto(const ParamValue& value) {
@@ -47,16 +42,6 @@ google::protobuf::Map<std::string, v1::Value> ToProto(const ParamMap& params) {
   google::protobuf::Map<std::string, v1::Value> proto;
   for (const auto& [name, value] : params) proto[name] = ToProto(value);
   return proto;
-}
-
-absl::StatusOr<ParamMap> FromProto(const google::protobuf::Map<std::string, v1::Value>& proto) {
-  ParamMap params;
-  for (const auto& [name, value] : proto) {
-    absl::StatusOr<ParamValue> converted = FromProto(value);
-    if (!converted.ok()) return Annotate(converted.status(), absl::StrCat("parameter ", name));
-    params.emplace(name, *std::move(converted));
-  }
-  return params;
 }
 
 }  // namespace hpo

@@ -29,6 +29,5 @@ inline std::map<std::string, std::string> FromProto(const TextMap& texts) {
 }
 
 google::protobuf::Map<std::string, v1::Value> ToProto(const ParamMap& params);
-absl::StatusOr<ParamMap> FromProto(const google::protobuf::Map<std::string, v1::Value>& proto);
 
 }  // namespace hpo

@@ -18,9 +18,16 @@ v1::SearchSpace ToProto(const SearchSpace& space);
 absl::StatusOr<SearchSpace> FromProto(const v1::SearchSpace& proto);
 
 template <>
+struct MessageForm<Domain> {
+  using Wire = v1::Domain;
+  static Wire Write(const Domain& domain) { return ToProto(domain); }
+  static absl::StatusOr<Domain> Read(const Wire& proto) { return FromProto(proto); }
+};
+template <>
 struct MessageForm<SearchSpace> {
   using Wire = v1::SearchSpace;
   static Wire Write(const SearchSpace& space) { return ToProto(space); }
   static absl::StatusOr<SearchSpace> Read(const Wire& proto) { return FromProto(proto); }
 };
+
 }  // namespace hpo

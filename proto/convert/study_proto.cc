@@ -4,7 +4,6 @@
 
 #include "common/base/status.h"
 #include "common/study/status_fields.h"
-#include "memory/need/estimate_fields.h"
 #include "proto/convert/message_fields.h"
 
 namespace hpo {
@@ -108,14 +107,6 @@ absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto) {
   HPO_ASSIGN_OR_RETURN(StudyStatus study, FromMessage<StudyStatus>(proto));
   study.finished = proto.state() == v1::STUDY_STATE_FINISHED;
   return study;
-}
-
-v1::MemoryEstimate ToProto(const memory::MemoryEstimate& estimate) {
-  return ToMessage<v1::MemoryEstimate>(estimate);
-}
-
-memory::MemoryEstimate FromProto(const v1::MemoryEstimate& proto) {
-  return FromMessage<memory::MemoryEstimate>(proto).value();
 }
 
 }  // namespace hpo

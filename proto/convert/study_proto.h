@@ -7,7 +7,6 @@
 #include "common/study/study.h"
 #include "common/study/study_status.h"
 #include "hpo/v1/study.pb.h"
-#include "memory/need/memory_estimate.h"
 #include "proto/convert/space_proto.h"
 
 namespace hpo {
@@ -23,7 +22,11 @@ Budget FromProto(const v1::Budget& proto);
 v1::Study ToProto(const StudyStatus& study);
 absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto);
 
-v1::MemoryEstimate ToProto(const memory::MemoryEstimate& estimate);
-memory::MemoryEstimate FromProto(const v1::MemoryEstimate& proto);
+template <>
+struct MessageForm<StudyStatus> {
+  using Wire = v1::Study;
+  static Wire Write(const StudyStatus& study) { return ToProto(study); }
+  static absl::StatusOr<StudyStatus> Read(const Wire& proto) { return FromProto(proto); }
+};
 
 }  // namespace hpo

@@ -12,23 +12,15 @@ v1::TrialState ToProto(TrialState state) { return ToWire<v1::TrialState>(state);
 
 absl::StatusOr<TrialState> FromProto(v1::TrialState proto) { return FromWire<TrialState>(proto); }
 
-v1::PruneReason ToProto(PruneReason reason) { return ToWire<v1::PruneReason>(reason); }
-
-absl::StatusOr<PruneReason> FromProto(v1::PruneReason proto) {
-  return FromWire<PruneReason>(proto);
-}
-
-v1::Attempt ToProto(const Attempt& attempt) { return ToMessage<v1::Attempt>(attempt); }
-
-absl::StatusOr<Attempt> FromProto(const v1::Attempt& proto) { return FromMessage<Attempt>(proto); }
-
 v1::Trial ToProto(const Trial& trial) {
   v1::Trial proto = ToMessage<v1::Trial>(trial);
   proto.set_outside_budget(!trial.budgeted);
-  for (const Attempt& attempt : trial.attempts) *proto.add_attempts() = ToProto(attempt);
+  for (const Attempt& attempt : trial.attempts) {
+    *proto.add_attempts() = ToMessage<v1::Attempt>(attempt);
+  }
   if (!trial.outcome) return proto;
   if (const auto reason = PruneReasonOf(*trial.outcome)) {
-    proto.set_prune_reason(ToProto(*reason));
+    proto.set_prune_reason(ToWire<v1::PruneReason>(*reason));
   }
   if (!proto.outcome().has_out_of_memory()) return proto;
   const absl::StatusOr<ParamMap> config = ParamsFromJson(OomConfig(trial.params));
@@ -41,9 +33,27 @@ absl::StatusOr<Trial> FromProto(const v1::Trial& proto) {
   HPO_ASSIGN_OR_RETURN(Trial trial, FromMessage<Trial>(proto));
   trial.budgeted = !proto.outside_budget();
   for (const v1::Attempt& attempt : proto.attempts()) {
-    HPO_ASSIGN_OR_RETURN(trial.attempts.emplace_back(), FromProto(attempt));
+    HPO_ASSIGN_OR_RETURN(trial.attempts.emplace_back(), FromMessage<Attempt>(attempt));
   }
   return trial;
+}
+
+v1::Trial ToProto(const TrialView& view) {
+  v1::Trial proto = ToProto(view.trial);
+  for (const Measurement& measurement : view.measurements) {
+    *proto.add_measurements() = ToProto(measurement);
+  }
+  proto.set_sampler(view.sampler);
+  return proto;
+}
+
+absl::StatusOr<TrialView> ViewFromProto(const v1::Trial& proto) {
+  TrialView view{.trial = {}, .measurements = {}, .sampler = proto.sampler()};
+  HPO_ASSIGN_OR_RETURN(view.trial, FromProto(proto));
+  for (const v1::Measurement& measurement : proto.measurements()) {
+    view.measurements.push_back(FromProto(measurement));
+  }
+  return view;
 }
 
 void VisitFields(Is<ImportedTrial> auto& trial, auto visit) {

@@ -11,9 +11,9 @@ namespace hpo::server {
 namespace {
 
 // Where there is no estimate: what a placement goes by.
-absl::StatusOr<MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFacts& facts,
-                                           const memory::FitDecider& decider,
-                                           const ParamMap& params, Bytes capacity) {
+absl::StatusOr<memory::MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFacts& facts,
+                                                   const memory::FitDecider& decider,
+                                                   const ParamMap& params, Bytes capacity) {
   const std::optional<memory::LearnedFit> learned = decider.Learned(params, capacity);
   if (!learned.has_value()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -21,12 +21,12 @@ absl::StatusOr<MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFa
         facts.worker, " (it lacks the model, or memory.policy is off)"));
   }
   const Bytes usable = memory::UsableBytes(capacity, facts.device, spec.memory);
-  MemoryAnswer answer{.usable = usable};
+  memory::MemoryAnswer answer{.usable = usable};
   if (const auto config = memory::TrainingConfigOf(params, spec.trainer); config.ok()) {
-    answer.planned.plan = memory::LiteralPlan(*config);
+    answer.plan = memory::LiteralPlan(*config);
   }
-  answer.planned.fits = learned->fits;
-  answer.planned.estimate.needed_limit = learned->needed;
+  answer.fits = learned->fits;
+  answer.estimate.needed_limit = learned->needed;
   const std::string allowed = absl::StrCat(", allowed ", FormatBytes(usable));
   if (learned->needed == Bytes{}) {
     answer.explanation = absl::StrCat(
@@ -43,15 +43,17 @@ absl::StatusOr<MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFa
 
 }  // namespace
 
-absl::StatusOr<MemoryAnswer> AnswerMemory(const StudySpec& spec, const WorkerFacts& facts,
-                                          const MemoryKnowledge& knowledge, const ParamMap& params,
-                                          Bytes capacity) {
+absl::StatusOr<memory::MemoryAnswer> AnswerMemory(const StudySpec& spec, const WorkerFacts& facts,
+                                                  const MemoryKnowledge& knowledge,
+                                                  const ParamMap& params, Bytes capacity) {
   const memory::FitDecider decider(spec, facts, knowledge.evidence, knowledge.replays);
   HPO_ASSIGN_OR_RETURN(const std::optional<memory::PlannedMemory> planned,
                        decider.Plan(params, capacity));
   if (!planned) return LearnedAnswer(spec, facts, decider, params, capacity);
-  MemoryAnswer answer{.planned = *planned,
-                      .usable = memory::UsableBytes(capacity, facts.device, spec.memory)};
+  memory::MemoryAnswer answer{.estimate = planned->estimate,
+                              .plan = planned->plan,
+                              .fits = planned->fits,
+                              .usable = memory::UsableBytes(capacity, facts.device, spec.memory)};
   answer.explanation =
       planned->fits ? absl::StrCat("fits: needs ", FormatBytes(planned->estimate.needed_limit),
                                    " at micro-batch ", planned->plan.micro_batch, ", allowed ",

@@ -1,26 +1,18 @@
 // How much memory a configuration needs on a worker, and whether it fits there.
 #pragma once
 
-#include <string>
-
 #include "absl/status/statusor.h"
 #include "common/protocol/worker_facts.h"
 #include "common/study/study.h"
-#include "memory/plan/memory_plan.h"
+#include "memory/need/memory_estimate.h"
 #include "server/placement/placement.h"
 
 namespace hpo::server {
 
-struct MemoryAnswer {
-  memory::PlannedMemory planned;
-  Bytes usable;
-  std::string explanation;
-};
-
 // By an estimate; where there is none, by what `knowledge` has learned, as a placement does.
 //   FailedPrecondition  nothing is known of the configuration
-absl::StatusOr<MemoryAnswer> AnswerMemory(const StudySpec& spec, const WorkerFacts& facts,
-                                          const MemoryKnowledge& knowledge, const ParamMap& params,
-                                          Bytes capacity);
+absl::StatusOr<memory::MemoryAnswer> AnswerMemory(const StudySpec& spec, const WorkerFacts& facts,
+                                                  const MemoryKnowledge& knowledge,
+                                                  const ParamMap& params, Bytes capacity);
 
 }  // namespace hpo::server

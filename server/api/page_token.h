@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/base/ids.h"
-#include "server/storage/trial_query.h"
+#include "common/protocol/study_exchange.h"
 
 namespace hpo::server {
 

@@ -4,7 +4,6 @@
 
 #include "common/base/status.h"
 #include "common/files/sha256.h"
-#include "server/orders/edit_study.h"
 #include "server/orders/import_trials.h"
 #include "server/scheduler/trial_scheduler.h"
 #include "server/studies/study_description.h"
@@ -20,17 +19,17 @@ absl::Status DrainingError() {
 
 }  // namespace
 
-absl::StatusOr<StudyApi::Created> StudyApi::CreateStudy(const StudySpec& spec, bool validate_only,
-                                                        const std::string& request_id,
-                                                        const std::function<bool()>& cancelled) {
+absl::StatusOr<CreateResult> StudyApi::CreateStudy(const StudySpec& spec, bool validate_only,
+                                                   const std::string& request_id,
+                                                   const std::function<bool()>& cancelled) {
   if (scheduler_.state().work.draining()) return DrainingError();
   HPO_ASSIGN_OR_RETURN(const bool created, scheduler_.commands().CreateStudy(
                                                spec, validate_only, request_id, cancelled));
   if (validate_only && created) {
-    return Created{.status = StudyStatus{.spec = spec}, .created = false};
+    return CreateResult{.study = StudyStatus{.spec = spec}, .created = false};
   }
-  HPO_ASSIGN_OR_RETURN(StudyStatus status, DescribeStudy(scheduler_.state(), spec.name));
-  return Created{.status = std::move(status), .created = created};
+  HPO_ASSIGN_OR_RETURN(StudyStatus study, DescribeStudy(scheduler_.state(), spec.name));
+  return CreateResult{.study = std::move(study), .created = created};
 }
 
 absl::StatusOr<StudyStatus> StudyApi::UpdateStudy(const std::string& name,
@@ -41,22 +40,23 @@ absl::StatusOr<StudyStatus> StudyApi::UpdateStudy(const std::string& name,
   return DescribeStudy(scheduler_.state(), name);
 }
 
-absl::StatusOr<StudyApi::Edited> StudyApi::EditStudy(const std::string& name,
-                                                     const StudyEdit& edit) {
+absl::StatusOr<EditResult> StudyApi::EditStudy(const std::string& name, const SpecChange& change,
+                                               bool validate_only) {
   if (scheduler_.state().work.draining()) return DrainingError();
-  HPO_ASSIGN_OR_RETURN(EditResult result, hpo::server::EditStudy(scheduler_.state(), name, edit));
-  HPO_ASSIGN_OR_RETURN(StudyStatus status, DescribeStudy(scheduler_.state(), name));
-  return Edited{.result = std::move(result), .status = std::move(status)};
+  HPO_ASSIGN_OR_RETURN(EditResult result,
+                       hpo::server::EditStudy(scheduler_.state(), name, change, validate_only));
+  HPO_ASSIGN_OR_RETURN(result.study, DescribeStudy(scheduler_.state(), name));
+  return result;
 }
 
-absl::StatusOr<StudyApi::ArchiveEnd> StudyApi::ArchiveStudy(
+absl::StatusOr<ArchiveEnd> StudyApi::ArchiveStudy(
     const std::string& name, const std::function<bool(absl::string_view)>& sink) const {
   ArchiveEnd end;
   Sha256 digest;
   std::string piece;
   const auto send = [&]() -> absl::Status {
     digest.Update(piece);
-    end.size += static_cast<int64_t>(piece.size());
+    end.size += Bytes{static_cast<int64_t>(piece.size())};
     if (!sink(piece)) return absl::CancelledError("the caller of the archive has gone");
     piece.clear();
     return absl::OkStatus();
@@ -102,18 +102,18 @@ absl::StatusOr<Attributes> StudyApi::ChangeAttributes(const std::string& study,
   return scheduler_.orders().ChangeAttributes(study, number, change);
 }
 
-absl::StatusOr<StudyApi::Retried> StudyApi::RetryTrials(const std::string& study,
-                                                        const RetryRequest& request,
-                                                        const std::string& request_id) {
+absl::StatusOr<RetryResult> StudyApi::RetryTrials(const std::string& study,
+                                                  const RetryRequest& request,
+                                                  const std::string& request_id) {
   if (scheduler_.state().work.draining()) return DrainingError();
-  HPO_ASSIGN_OR_RETURN(const RetryResult result,
+  HPO_ASSIGN_OR_RETURN(const QueuedAgain again,
                        scheduler_.enqueuer().RetryTrials(study, request, request_id));
-  Retried retried{.trials = {}, .skipped = result.skipped};
-  for (const TrialNumber number : result.queued) {
+  RetryResult result{.trials = {}, .skipped = again.skipped};
+  for (const TrialNumber number : again.queued) {
     HPO_ASSIGN_OR_RETURN(TrialView detail, queries_.GetTrial(study, number));
-    retried.trials.push_back(std::move(detail.trial));
+    result.trials.push_back(Listed(std::move(detail.trial)));
   }
-  return retried;
+  return result;
 }
 
 absl::StatusOr<ImportResult> StudyApi::ImportTrials(const TrialImport& import) {

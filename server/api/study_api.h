@@ -6,14 +6,15 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/protocol/study_exchange.h"
+#include "common/study/attributes.h"
 #include "common/study/imported_trial.h"
 #include "common/study/study.h"
 #include "common/study/study_status.h"
 #include "server/api/study_queries.h"
-#include "server/orders/study_request.h"
+#include "server/orders/edit_study.h"
 
 namespace hpo::server {
 
@@ -30,11 +31,7 @@ class StudyApi {
   //   InvalidArgument     the spec is not valid
   //   FailedPrecondition  anything else changed; names the field
   //   Cancelled           `cancelled` returned true while earlier studies were looked through
-  struct Created {
-    StudyStatus status;
-    bool created = false;
-  };
-  absl::StatusOr<Created> CreateStudy(
+  absl::StatusOr<CreateResult> CreateStudy(
       const StudySpec& spec, bool validate_only, const std::string& request_id,
       const std::function<bool()>& cancelled = [] { return false; });
 
@@ -47,20 +44,12 @@ class StudyApi {
   //   NotFound            no such study
   //   InvalidArgument     an unknown parameter, or a space that is none (ValidateSpace)
   //   FailedPrecondition  a parameter of another kind, or the file differs in anything else
-  struct Edited {
-    EditResult result;
-    StudyStatus status;
-  };
-  absl::StatusOr<Edited> EditStudy(const std::string& name, const StudyEdit& edit);
+  absl::StatusOr<EditResult> EditStudy(const std::string& name, const SpecChange& change,
+                                       bool validate_only = false);
 
   // All that is stored of a study, as study_archive.h writes it.
   //   NotFound   no such study
   //   Cancelled  `sink` returned false
-  struct ArchiveEnd {
-    int64_t size = 0;    // bytes
-    std::string sha256;  // hexadecimal
-    int64_t num_trials = 0;
-  };
   absl::StatusOr<ArchiveEnd> ArchiveStudy(const std::string& name,
                                           const std::function<bool(absl::string_view)>& sink) const;
   // The study of an archive; its name, or `name` where that is not empty.
@@ -94,12 +83,8 @@ class StudyApi {
   //   InvalidArgument     neither numbers nor all_failed, or both; a configuration that the space
   //                       no longer has
   //   FailedPrecondition  a named trial ended otherwise or is open; a study that hands out nothing
-  struct Retried {
-    std::vector<Trial> trials;
-    std::vector<std::pair<TrialNumber, std::string>> skipped;
-  };
-  absl::StatusOr<Retried> RetryTrials(const std::string& study, const RetryRequest& request,
-                                      const std::string& request_id);
+  absl::StatusOr<RetryResult> RetryTrials(const std::string& study, const RetryRequest& request,
+                                          const std::string& request_id);
 
   // Adds trials that another program finished, all or none, in one transaction. Those whose origin
   // is there already are left as they are.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "server/api/memory_answer.h"
 #include "server/api/page_token.h"
 #include "server/api/pareto.h"
 #include "server/scheduler/trial_scheduler.h"
@@ -42,7 +43,33 @@ absl::StatusOr<WorkerFacts> ChooseWorker(const WorkerRegistry& registry, const s
       absl::StrCat("worker '", name, "': expected one of ", absl::StrJoin(names, ", ")));
 }
 
+// What was stored after `sequence`; of the study's own changes bookmarks.
+absl::StatusOr<std::vector<WatchEvent>> EventsAfter(const StudyRows& rows, int64_t sequence) {
+  std::vector<WatchEvent> events;
+  HPO_ASSIGN_OR_RETURN(const auto stored, rows.events.After(sequence, kEventBatch));
+  for (const EventLog::Event& event : stored) {
+    if (event.trial == kNoTrial) {
+      events.emplace_back(Bookmark{event.sequence});
+      continue;
+    }
+    HPO_ASSIGN_OR_RETURN(Trial trial, rows.trials.LoadTrialToShow(event.trial));
+    events.emplace_back(TrialEvent{event.sequence, event.kind, Listed(std::move(trial))});
+  }
+  return events;
+}
+
 }  // namespace
+
+Trial Listed(Trial trial) {
+  const auto shorten = [](std::string& text) { text = Shortened(text, kListedTextLimit); };
+  if (!trial.outcome) return trial;
+  if (auto* failed = std::get_if<Failed>(&*trial.outcome)) shorten(failed->message);
+  if (auto* oom = std::get_if<OutOfMemory>(&*trial.outcome)) {
+    shorten(oom->message);
+    shorten(oom->traceback);
+  }
+  return trial;
+}
 
 absl::StatusOr<StudyStatus> StudyQueries::GetStudy(const std::string& name) const {
   return DescribeStudy(scheduler_.state(), name);
@@ -57,29 +84,28 @@ absl::StatusOr<std::vector<StudyStatus>> StudyQueries::ListStudies() const {
 }
 
 absl::StatusOr<TrialPage> StudyQueries::ListTrials(const std::string& study,
-                                                   const TrialFilter& filter, int page_size,
-                                                   const std::string& page_token) const {
-  if (page_size < 0 || page_size > kLargestPage) {
+                                                   const TrialQuery& query) const {
+  if (query.page_size < 0 || query.page_size > kLargestPage) {
     return absl::InvalidArgumentError(
-        absl::StrCat("page_size: expected 0 to ", kLargestPage, ", got ", page_size));
+        absl::StrCat("page_size: expected 0 to ", kLargestPage, ", got ", query.page_size));
   }
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
   std::optional<TrialNumber> after;
-  if (!page_token.empty()) {
-    HPO_ASSIGN_OR_RETURN(after, ReadPageToken(runtime->name(), filter, page_token));
+  if (!query.page_token.empty()) {
+    HPO_ASSIGN_OR_RETURN(after, ReadPageToken(runtime->name(), query.filter, query.page_token));
   }
-  const int size = page_size == 0 ? kDefaultPage : page_size;
+  const int size = query.page_size == 0 ? kDefaultPage : query.page_size;
   TrialPage page;
   const auto read = [&](const StudyRows& rows) -> absl::Status {
     // One more than the page tells whether another follows.
-    HPO_ASSIGN_OR_RETURN(page.trials, rows.trials.ListTrials(filter, after, size + 1));
-    HPO_ASSIGN_OR_RETURN(page.total, rows.trials.CountTrials(filter));
+    HPO_ASSIGN_OR_RETURN(page.trials, rows.trials.ListTrials(query.filter, after, size + 1));
+    HPO_ASSIGN_OR_RETURN(page.total, rows.trials.CountTrials(query.filter));
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(ReadRows(*scheduler_.state().store, *runtime, read));
   if (page.trials.size() > static_cast<size_t>(size)) {
     page.trials.pop_back();
-    page.next_token = MakePageToken(runtime->name(), filter, page.trials.back().id.number);
+    page.next_token = MakePageToken(runtime->name(), query.filter, page.trials.back().id.number);
   }
   return page;
 }
@@ -134,51 +160,52 @@ absl::StatusOr<std::vector<Trial>> StudyQueries::ListBestTrials(
   return best;
 }
 
-absl::StatusOr<MemoryAnswer> StudyQueries::EstimateMemory(const std::string& study,
-                                                          const ParamMap& params,
-                                                          const std::string& worker,
-                                                          Bytes limit) const {
+absl::StatusOr<memory::MemoryAnswer> StudyQueries::EstimateMemory(const std::string& study,
+                                                                  const MemoryQuery& query) const {
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
-  HPO_ASSIGN_OR_RETURN(const WorkerFacts facts, ChooseWorker(scheduler_.state().workers, worker));
+  HPO_ASSIGN_OR_RETURN(const WorkerFacts facts,
+                       ChooseWorker(scheduler_.state().workers, query.worker));
   const StudySpec spec = runtime->spec();
-  const Bytes capacity = limit.count > 0 ? limit : memory::QuantizeCapacity(facts.capacity);
+  const Bytes capacity =
+      query.limit.count > 0 ? query.limit : memory::QuantizeCapacity(facts.capacity);
   const MemoryKnowledge knowledge = scheduler_.state().Knowledge(*runtime, facts);
-  return AnswerMemory(spec, facts, knowledge, params, capacity);
+  return AnswerMemory(spec, facts, knowledge, query.params, capacity);
 }
 
-absl::Status StudyQueries::WatchStudy(
-    const std::string& study, int64_t after_sequence,
-    const std::function<bool(const std::optional<TrialEvent>&)>& emit,
-    const std::function<bool()>& cancelled) const {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime * runtime, scheduler_.state().studies.Find(study));
-  const std::string name = runtime->name();
-  int64_t sequence =
-      after_sequence == 0 ? runtime->changes.last() : std::max<int64_t>(0, after_sequence);
+absl::Status StudyQueries::WatchStudy(const std::string& study, int64_t after_sequence,
+                                      const std::function<bool(const WatchEvent&)>& emit,
+                                      const std::function<bool()>& cancelled) const {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus found, GetStudy(study));
+  const std::string& name = found.spec.name;
+  if (!emit(found)) return absl::OkStatus();
+  // From the snapshot on, so that nothing between it and the first change is lost.
+  int64_t sequence = after_sequence == 0 ? found.sequence : std::max<int64_t>(0, after_sequence);
   absl::Duration quiet;
   while (!scheduler_.state().work.draining() && !cancelled()) {
     // Anew each time: a study that is read again from its rows is another object.
-    HPO_ASSIGN_OR_RETURN(runtime, scheduler_.state().studies.Find(name));
+    HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(name));
     if (!runtime->changes.AwaitAfter(sequence, kCancellationCheck)) {
       quiet += kCancellationCheck;
       if (quiet < kBookmarkEach) continue;
       quiet = absl::ZeroDuration();
-      if (!emit(std::nullopt)) return absl::OkStatus();
+      if (!emit(Bookmark{sequence})) return absl::OkStatus();
       continue;
     }
     quiet = absl::ZeroDuration();
-    std::vector<TrialEvent> events;
+    std::vector<WatchEvent> events;
     const auto read = [&](const StudyRows& rows) -> absl::Status {
-      HPO_ASSIGN_OR_RETURN(const auto stored, rows.events.After(sequence, kEventBatch));
-      for (const EventLog::Event& event : stored) {
-        TrialEvent& told = events.emplace_back(TrialEvent{event.sequence, event.kind, {}});
-        if (event.trial == kNoTrial) continue;
-        HPO_ASSIGN_OR_RETURN(told.trial, rows.trials.LoadTrialToShow(event.trial));
-      }
+      HPO_ASSIGN_OR_RETURN(events, EventsAfter(rows, sequence));
       return absl::OkStatus();
     };
     HPO_RETURN_IF_ERROR(ReadRows(*scheduler_.state().store, *runtime, read));
-    for (const TrialEvent& event : events) {
-      sequence = event.sequence;
+    for (const WatchEvent& event : events) {
+      if (const auto* of_study = std::get_if<Bookmark>(&event)) {
+        sequence = of_study->value;
+        const absl::StatusOr<StudyStatus> now = GetStudy(name);
+        if (!now.ok() || !emit(*now)) return absl::OkStatus();
+      } else {
+        sequence = std::get<TrialEvent>(event).sequence;
+      }
       if (!emit(event)) return absl::OkStatus();
     }
   }

@@ -9,31 +9,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/protocol/study_exchange.h"
 #include "common/study/study_status.h"
 #include "common/study/trial_view.h"
-#include "server/api/memory_answer.h"
-#include "server/storage/trial_query.h"
+#include "memory/need/memory_estimate.h"
 
 namespace hpo::server {
 
 class TrialScheduler;
 
-// One page. `next_token` is empty on the last.
-struct TrialPage {
-  std::vector<Trial> trials;  // attempts left out
-  std::string next_token;
-  int64_t total = 0;
-};
-
-// A change of one trial, or of what the study is to do. `sequence` grows by one per change of the
-// study.
-struct TrialEvent {
-  int64_t sequence = 0;
-  std::string kind;  // "queued", "started", "measured", "oom_met", "replanned",
-                     // "preempt_ordered", "stop_ordered", "requeued", "finished"; of the study:
-                     // the name of a StudyOrder
-  std::optional<Trial> trial;  // nullopt: of the study
-};
+// A trial among others: long texts of its outcome are shortened (kListedTextLimit).
+Trial Listed(Trial trial);
 
 class StudyQueries {
  public:
@@ -48,8 +34,7 @@ class StudyQueries {
 
   // page_size 0 means 100; at most 1,000.
   //   InvalidArgument  page_size out of range, or a token that ListTrials did not give
-  absl::StatusOr<TrialPage> ListTrials(const std::string& study, const TrialFilter& filter,
-                                       int page_size, const std::string& page_token) const;
+  absl::StatusOr<TrialPage> ListTrials(const std::string& study, const TrialQuery& query) const;
 
   absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number) const;
   // `count` 0: the best one; with several objectives the whole Pareto front.
@@ -59,14 +44,15 @@ class StudyQueries {
       const std::function<bool()>& cancelled = [] { return false; }) const;
 
   //   FailedPrecondition  no worker has registered, or nothing is known of the configuration
-  absl::StatusOr<MemoryAnswer> EstimateMemory(const std::string& study, const ParamMap& params,
-                                              const std::string& worker, Bytes limit) const;
+  absl::StatusOr<memory::MemoryAnswer> EstimateMemory(const std::string& study,
+                                                      const MemoryQuery& query) const;
 
-  // Calls `emit` for every change after `after_sequence` (0: from now; negative: from the study's
-  // first), and with nullopt each 15 s in which nothing happened, until emit returns false,
-  // `cancelled` returns true or the server drains. Blocks.
+  // Calls `emit` with the study, then for every change after `after_sequence` (0: from now;
+  // negative: from the study's first), until emit returns false, `cancelled` returns true or the
+  // server drains. A change of the study itself is a snapshot and a bookmark; each 5 s in which
+  // nothing happened are a bookmark. Trials are as Listed gives them. Blocks.
   absl::Status WatchStudy(const std::string& study, int64_t after_sequence,
-                          const std::function<bool(const std::optional<TrialEvent>&)>& emit,
+                          const std::function<bool(const WatchEvent&)>& emit,
                           const std::function<bool()>& cancelled) const;
 
  private:

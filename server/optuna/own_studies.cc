@@ -140,20 +140,20 @@ absl::Status OwnStudies::GetTrials(int64_t study, const OptunaTrialQuery& query,
     HPO_RETURN_IF_ERROR(trial.status());
     HPO_RETURN_IF_ERROR(take(*std::move(trial)));
   }
-  const TrialFilter all;
+  TrialQuery pages{.page_size = kPageSize};
   const int64_t first = IdOfTrial(key, TrialNumber{0});
-  std::string token;
   if (query.after >= first) {
-    token = MakePageToken(name, all, TrialNumber{std::min(query.after - first, kMostNumber)});
+    pages.page_token =
+        MakePageToken(name, pages.filter, TrialNumber{std::min(query.after - first, kMostNumber)});
   }
   do {
-    HPO_ASSIGN_OR_RETURN(const TrialPage page, queries_.ListTrials(name, all, kPageSize, token));
+    HPO_ASSIGN_OR_RETURN(const TrialPage page, queries_.ListTrials(name, pages));
     for (const Trial& listed : page.trials) {
       HPO_ASSIGN_OR_RETURN(OptunaTrial trial, Load(key, status.spec, listed.id.number));
       HPO_RETURN_IF_ERROR(take(std::move(trial)));
     }
-    token = page.next_token;
-  } while (!token.empty());
+    pages.page_token = page.next_token;
+  } while (!pages.page_token.empty());
   return absl::OkStatus();
 }
 

@@ -43,10 +43,10 @@ absl::Status SetDomain(const Domain& domain, Parameter& parameter, SearchSpace& 
   return absl::OkStatus();
 }
 
-absl::StatusOr<StudySpec> Apply(const StudyEdit& edit, const StudySpec& stored) {
-  if (edit.file) return EditedStudy(stored, *edit.file);
+absl::StatusOr<StudySpec> Apply(const SpecChange& change, const StudySpec& stored) {
+  if (const auto* file = std::get_if<StudySpec>(&change)) return EditedStudy(stored, *file);
   StudySpec edited = stored;
-  for (const auto& [name, domain] : edit.ranges) {
+  for (const auto& [name, domain] : std::get<std::map<std::string, Domain>>(change)) {
     const auto parameter =
         std::find_if(edited.space.parameters.begin(), edited.space.parameters.end(),
                      [&name](const Parameter& candidate) { return candidate.name == name; });
@@ -102,11 +102,11 @@ absl::Status CancelOutside(Database& database, const StudyRuntime& study, const 
 }  // namespace
 
 absl::StatusOr<EditResult> EditStudy(SchedulerState& state, const std::string& name,
-                                     const StudyEdit& edit) {
+                                     const SpecChange& change, bool validate_only) {
   absl::MutexLock spec_lock(&state.studies.change_mutex());
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state.studies.Find(name));
   const StudySpec stored = study->spec();
-  HPO_ASSIGN_OR_RETURN(const StudySpec spec, Apply(edit, stored));
+  HPO_ASSIGN_OR_RETURN(const StudySpec spec, Apply(change, stored));
   HPO_RETURN_IF_ERROR(ValidateStudy(spec));
   HPO_ASSIGN_OR_RETURN(std::vector<sampler::PriorStudy> priors,
                        CollectPriors(state.studies, spec, study->priors()));
@@ -115,14 +115,16 @@ absl::StatusOr<EditResult> EditStudy(SchedulerState& state, const std::string& n
   for (const auto& [number, trial] : history.trials()) {
     if (!IsWithin(spec.space, trial.params)) ++result.num_outside;
   }
-  if (edit.validate_only || spec == stored) return result;
+  if (validate_only || spec == stored) return result;
   std::unique_ptr<StudyRuntime> fresh;
   int64_t version = 0;
   const auto work = [&](Database& database) -> absl::Status {
     StudyStore studies(database);
     HPO_RETURN_IF_ERROR(CancelOutside(database, *study, spec.space, state.clock.Now(), result));
     HPO_RETURN_IF_ERROR(studies.UpdateSpec(study->id(), spec));
-    if (edit.file) HPO_RETURN_IF_ERROR(studies.RecordStated(study->id(), *edit.file));
+    if (const auto* file = std::get_if<StudySpec>(&change)) {
+      HPO_RETURN_IF_ERROR(studies.RecordStated(study->id(), *file));
+    }
     HPO_RETURN_IF_ERROR(studies.AddWallClock(study->id(), study->open.wall_clock_to_store()));
     HPO_ASSIGN_OR_RETURN(version, studies.StudiesVersion());
     HPO_ASSIGN_OR_RETURN(fresh, ReloadStudy(state, database, study->id(), std::move(priors)));

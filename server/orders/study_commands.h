@@ -6,8 +6,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "common/protocol/study_exchange.h"
 #include "common/study/study.h"
-#include "server/orders/study_request.h"
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
 

@@ -11,7 +11,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
-#include "common/study/trial_fields.h"
+#include "common/protocol/study_exchange_fields.h"
 #include "nlohmann/json.hpp"
 #include "sampler/space/random_configuration.h"
 #include "server/placement/capability.h"
@@ -19,6 +19,12 @@
 #include "server/trials/typed_params.h"
 
 namespace hpo::server {
+
+void VisitFields(Is<QueuedAgain> auto& again, auto visit) {
+  visit({"queued"}, again.queued);
+  visit({"skipped"}, again.skipped);
+}
+
 namespace {
 
 // Apart from the samplers' streams and from SeedOf's.
@@ -27,13 +33,12 @@ constexpr uint64_t kEnqueueStream = uint64_t{1} << 62;
 constexpr absl::string_view kEnqueueTrial = "EnqueueTrial";
 constexpr absl::string_view kRetryTrials = "RetryTrials";
 
-std::string BodyOf(const std::string& study, const EnqueueRequest& request) {
-  return nlohmann::json{{"study", study},
-                        {"params", ParamsToJson(request.params)},
-                        {"demonstration", request.demonstration},
-                        {"skip_admission", request.skip_admission},
-                        {"forced_micro_batch", request.forced_micro_batch}}
-      .dump();
+// Of a request to `study`, as its id is stored with.
+template <typename Request>
+std::string BodyOf(const std::string& study, const Request& request) {
+  nlohmann::json body = ToJson(request);
+  body["study"] = study;
+  return DumpJson(body);
 }
 
 //   FailedPrecondition  the study hands out nothing that is queued now; says what helps
@@ -64,40 +69,6 @@ absl::Status Queue(TrialTransaction& transaction, const StudyRuntime& study, Tri
   HPO_RETURN_IF_ERROR(transaction.trials.InsertTrial(record));
   transaction.Changed(number, "queued");
   return absl::OkStatus();
-}
-
-std::string BodyOf(const std::string& study, const RetryRequest& request) {
-  return DumpJson(
-      {{"study", study}, {"numbers", ToJson(request.numbers)}, {"all_failed", request.all_failed}});
-}
-
-std::string AnswerText(const RetryResult& result) {
-  nlohmann::json answer = {{"queued", ToJson(result.queued)}, {"skipped", nlohmann::json::array()}};
-  for (const auto& [number, why] : result.skipped) {
-    answer["skipped"].push_back({{"number", number.value}, {"why", why}});
-  }
-  return DumpJson(answer);
-}
-
-absl::StatusOr<std::pair<TrialNumber, std::string>> SkippedFromJson(const nlohmann::json& json) {
-  std::pair<TrialNumber, std::string> skipped;
-  JsonReader reader(json, "");
-  reader.Required("number", skipped.first.value);
-  reader.Required("why", skipped.second);
-  HPO_RETURN_IF_ERROR(reader.status());
-  return skipped;
-}
-
-absl::StatusOr<RetryResult> AnswerFromText(const std::string& text) {
-  RetryResult result;
-  HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text));
-  JsonReader reader(json, "");
-  reader.RequiredWith("queued", result.queued, FromJson<std::vector<TrialNumber>>);
-  reader.RequiredWith("skipped", result.skipped, [](const nlohmann::json& member) {
-    return ArrayFromJson<std::pair<TrialNumber, std::string>>(member, SkippedFromJson);
-  });
-  HPO_RETURN_IF_ERROR(reader.status());
-  return result;
 }
 
 bool EndedByMemory(const Trial& trial) {
@@ -234,7 +205,7 @@ absl::StatusOr<TrialNumber> TrialEnqueuer::EnqueueTrial(const std::string& name,
 }
 
 absl::Status TrialEnqueuer::QueueAgain(TrialTransaction& transaction, const StudyRuntime& study,
-                                       const RetryRequest& request, RetryResult& result) const {
+                                       const RetryRequest& request, QueuedAgain& result) const {
   HPO_ASSIGN_OR_RETURN(Families families, Families::Load(transaction.attributes));
   HPO_ASSIGN_OR_RETURN(const std::vector<Trial> candidates,
                        Candidates(transaction.trials, study.name(), request));
@@ -243,14 +214,14 @@ absl::Status TrialEnqueuer::QueueAgain(TrialTransaction& transaction, const Stud
     const TrialNumber began = families.BeganWith(trial.id.number);
     HPO_ASSIGN_OR_RETURN(const std::string no_more, families.WhyNoMore(transaction.trials, began));
     if (!no_more.empty()) {
-      result.skipped.emplace_back(trial.id.number, no_more);
+      result.skipped.push_back({trial.id.number, no_more});
       continue;
     }
     EnqueueRequest again{.skip_admission = !trial.admission,
                          .forced_micro_batch = trial.forced_micro_batch};
     absl::StatusOr<ParamMap> params = CompleteEnqueued(study, trial.params, next);
     if (!params.ok() && request.all_failed) {
-      result.skipped.emplace_back(trial.id.number, std::string(params.status().message()));
+      result.skipped.push_back({trial.id.number, std::string(params.status().message())});
       continue;
     }
     if (!params.ok()) {
@@ -267,7 +238,7 @@ absl::Status TrialEnqueuer::QueueAgain(TrialTransaction& transaction, const Stud
   return absl::OkStatus();
 }
 
-absl::StatusOr<RetryResult> TrialEnqueuer::RetryTrials(const std::string& name,
+absl::StatusOr<QueuedAgain> TrialEnqueuer::RetryTrials(const std::string& name,
                                                        const RetryRequest& request,
                                                        const std::string& request_id) {
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(name));
@@ -279,17 +250,18 @@ absl::StatusOr<RetryResult> TrialEnqueuer::RetryTrials(const std::string& name,
   HPO_RETURN_IF_ERROR(CheckTakesTrials(*study));
   const std::string body = BodyOf(study->name(), request);
   absl::MutexLock lock(&study->sampler.propose_mutex());
-  RetryResult result;
+  QueuedAgain result;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     result = {};
     HPO_ASSIGN_OR_RETURN(const auto answer,
                          transaction.answers.Find(request_id, kRetryTrials, body));
     if (answer) {
-      HPO_ASSIGN_OR_RETURN(result, AnswerFromText(*answer));
+      HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(*answer));
+      HPO_ASSIGN_OR_RETURN(result, FromJson<QueuedAgain>(json));
       return absl::OkStatus();
     }
     HPO_RETURN_IF_ERROR(QueueAgain(transaction, *study, request, result));
-    return transaction.answers.Record(request_id, kRetryTrials, body, AnswerText(result),
+    return transaction.answers.Record(request_id, kRetryTrials, body, DumpJson(ToJson(result)),
                                       transaction.now);
   };
   HPO_RETURN_IF_ERROR(state_.writer.Write(*study, work));

@@ -2,16 +2,23 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
+#include "common/protocol/study_exchange.h"
 #include "common/space/params.h"
-#include "server/orders/study_request.h"
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
 #include "server/studies/trial_writer.h"
 
 namespace hpo::server {
+
+// What came of a RetryRequest; stored as the answer to its id.
+struct QueuedAgain {
+  std::vector<TrialNumber> queued;
+  std::vector<SkippedTrial> skipped;
+};
 
 // Thread-safe. Codes: StudyApi.
 class TrialEnqueuer {
@@ -21,7 +28,7 @@ class TrialEnqueuer {
 
   absl::StatusOr<TrialNumber> EnqueueTrial(const std::string& name, const EnqueueRequest& request,
                                            const std::string& request_id);
-  absl::StatusOr<RetryResult> RetryTrials(const std::string& name, const RetryRequest& request,
+  absl::StatusOr<QueuedAgain> RetryTrials(const std::string& name, const RetryRequest& request,
                                           const std::string& request_id);
 
  private:
@@ -31,7 +38,7 @@ class TrialEnqueuer {
   absl::StatusOr<ParamMap> CompleteEnqueued(const StudyRuntime& study, const ParamMap& given,
                                             TrialNumber number) const;
   absl::Status QueueAgain(TrialTransaction& transaction, const StudyRuntime& study,
-                          const RetryRequest& request, RetryResult& result) const;
+                          const RetryRequest& request, QueuedAgain& result) const;
 
   SchedulerState& state_;
 };

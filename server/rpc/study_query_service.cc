@@ -7,11 +7,8 @@
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "proto/convert/grpc_status.h"
-#include "proto/convert/params_proto.h"
-#include "proto/convert/study_proto.h"
-#include "proto/convert/trial_proto.h"
+#include "proto/convert/study_exchange_proto.h"
 #include "server/api/page_token.h"
-#include "server/rpc/convert_study.h"
 #include "server/rpc/rpc_macros.h"
 
 namespace hpo::server {
@@ -23,7 +20,6 @@ using hpo::ToProto;
 namespace {
 
 constexpr int kDefaultPageSize = 100;
-constexpr int64_t kFromTheFirst = -1;  // see StudyQueries::WatchStudy
 constexpr auto kPageBytes = static_cast<size_t>(kPageBytesLimit.most);
 
 absl::Status CallerLeft() { return absl::CancelledError("the caller has left"); }
@@ -61,10 +57,8 @@ grpc::Status StudyQueryService::ListStudies(grpc::ServerContext*,
 absl::Status StudyQueryService::FillPage(const grpc::ServerContext* context,
                                          const v1::ListTrialsRequest& request,
                                          v1::ListTrialsResponse& response) {
-  HPO_ASSIGN_OR_RETURN(const TrialFilter filter, FromProto(request));
-  HPO_ASSIGN_OR_RETURN(
-      TrialPage page,
-      queries_.ListTrials(request.study(), filter, request.page_size(), request.page_token()));
+  HPO_ASSIGN_OR_RETURN(const TrialQuery query, FromProto(request));
+  HPO_ASSIGN_OR_RETURN(TrialPage page, queries_.ListTrials(request.study(), query));
   response.set_next_page_token(std::move(page.next_token));
   response.set_total(page.total);
   size_t used = 0;
@@ -76,12 +70,12 @@ absl::Status StudyQueryService::FillPage(const grpc::ServerContext* context,
                            queries_.GetTrial(trial.id.study, trial.id.number));
       listed = ToProto(detail);
     } else {
-      listed = ToListed(trial);
+      listed = ToProto(Listed(trial));
     }
     used += listed.ByteSizeLong();
     if (used > kPageBytes && response.trials_size() > 0) {
       const TrialNumber last{response.trials(response.trials_size() - 1).number()};
-      response.set_next_page_token(MakePageToken(trial.id.study, filter, last));
+      response.set_next_page_token(MakePageToken(trial.id.study, query.filter, last));
       break;
     }
     *response.add_trials() = std::move(listed);
@@ -114,7 +108,7 @@ grpc::Status StudyQueryService::ListBestTrials(grpc::ServerContext* context,
                                          [context] { return context->IsCancelled(); }));
   size_t used = 0;
   for (const Trial& trial : trials) {
-    v1::Trial listed = ToListed(trial);
+    v1::Trial listed = ToProto(Listed(trial));
     used += listed.ByteSizeLong();
     if (used > kPageBytes && response->trials_size() > 0) break;
     *response->add_trials() = std::move(listed);
@@ -126,11 +120,10 @@ grpc::Status StudyQueryService::EstimateMemory(grpc::ServerContext*,
                                                const v1::EstimateMemoryRequest* request,
                                                v1::EstimateMemoryResponse* response) {
   HPO_RPC_CHECK(*request);
-  HPO_RPC_ASSIGN(const ParamMap params, FromProto(request->params()));
-  HPO_RPC_ASSIGN(const MemoryAnswer answer,
-                 queries_.EstimateMemory(request->study(), params, request->worker(),
-                                         Bytes{request->limit_bytes()}));
-  *response = ToProto(answer);
+  HPO_RPC_ASSIGN(const MemoryQuery query, FromMessage<MemoryQuery>(*request));
+  HPO_RPC_ASSIGN(const memory::MemoryAnswer answer,
+                 queries_.EstimateMemory(request->study(), query));
+  *response = ToMessage<v1::EstimateMemoryResponse>(answer);
   return grpc::Status::OK;
 }
 
@@ -139,30 +132,10 @@ grpc::Status StudyQueryService::WatchStudy(grpc::ServerContext* context,
                                            grpc::ServerWriter<v1::WatchStudyResponse>* writer) {
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const OpenWatches::Watch watch, watches_.Open(context->peer()));
-  HPO_RPC_ASSIGN(const StudyStatus study, queries_.GetStudy(request->study()));
-  v1::WatchStudyResponse snapshot;
-  *snapshot.mutable_snapshot() = ToProto(study);
-  if (!writer->Write(snapshot)) return grpc::Status::CANCELLED;
-  // From the snapshot on, so that nothing between it and the first change is lost.
-  int64_t sequence = request->after_sequence() != 0 ? request->after_sequence() : study.sequence;
-  if (sequence == 0) sequence = kFromTheFirst;
-  const auto bookmark = [&] {
-    v1::WatchStudyResponse response;
-    response.set_bookmark(std::max<int64_t>(0, sequence));
-    return writer->Write(response);
-  };
-  const auto emit = [&](const std::optional<TrialEvent>& event) {
-    if (!event) return bookmark();
-    sequence = event->sequence;
-    if (event->trial) return writer->Write(ToProto(*event));
-    // The study's own change: what it is now, and that it is known up to here.
-    const absl::StatusOr<StudyStatus> now = queries_.GetStudy(study.spec.name);
-    if (!now.ok()) return false;
-    *snapshot.mutable_snapshot() = ToProto(*now);
-    return writer->Write(snapshot) && bookmark();
-  };
-  return ToGrpc(queries_.WatchStudy(study.spec.name, sequence, emit,
-                                    [context] { return context->IsCancelled(); }));
+  return ToGrpc(queries_.WatchStudy(
+      request->study(), request->after_sequence(),
+      [writer](const WatchEvent& event) { return writer->Write(ToProto(event)); },
+      [context] { return context->IsCancelled(); }));
 }
 
 }  // namespace hpo::server

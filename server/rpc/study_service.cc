@@ -9,12 +9,23 @@
 #include "common/study_file/study_file.h"
 #include "proto/convert/grpc_status.h"
 #include "proto/convert/params_proto.h"
-#include "proto/convert/study_proto.h"
-#include "proto/convert/trial_proto.h"
-#include "server/rpc/convert_study.h"
+#include "proto/convert/study_exchange_proto.h"
 #include "server/rpc/rpc_macros.h"
 
 namespace hpo::server {
+namespace {
+
+//   InvalidArgument  not a study file, a file as well as ranges, or neither
+absl::StatusOr<SpecChange> ChangeOf(StudyEdit edit) {
+  if (edit.yaml.empty() == edit.ranges.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("ranges: expected them or yaml, got ",
+                                                   edit.yaml.empty() ? "neither" : "both"));
+  }
+  if (edit.yaml.empty()) return std::move(edit.ranges);
+  return ParseStudyFile(edit.yaml, edit.origin.empty() ? "study" : edit.origin, StudyOverrides());
+}
+
+}  // namespace
 
 // proto/convert's, beside those of this library.
 using hpo::FromProto;
@@ -26,11 +37,10 @@ grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext* context,
   HPO_RPC_CHECK(*request);
   const std::string origin = request->origin().empty() ? "study" : request->origin();
   HPO_RPC_ASSIGN(const StudySpec spec, ParseStudyFile(request->yaml(), origin, StudyOverrides()));
-  HPO_RPC_ASSIGN(const StudyApi::Created created,
+  HPO_RPC_ASSIGN(const CreateResult result,
                  api_.CreateStudy(spec, request->validate_only(), request->request_id(),
                                   [context] { return context->IsCancelled(); }));
-  *response->mutable_study() = ToProto(created.status);
-  response->set_created(created.created);
+  *response = ToMessage<v1::CreateStudyResponse>(result);
   return grpc::Status::OK;
 }
 
@@ -48,9 +58,11 @@ grpc::Status StudyServiceImpl::UpdateStudy(grpc::ServerContext*,
 grpc::Status StudyServiceImpl::EditStudy(grpc::ServerContext*, const v1::EditStudyRequest* request,
                                          v1::EditStudyResponse* response) {
   HPO_RPC_CHECK(*request);
-  HPO_RPC_ASSIGN(const StudyEdit edit, FromProto(*request));
-  HPO_RPC_ASSIGN(const StudyApi::Edited edited, api_.EditStudy(request->name(), edit));
-  *response = ToProto(edited);
+  HPO_RPC_ASSIGN(StudyEdit edit, FromMessage<StudyEdit>(*request));
+  HPO_RPC_ASSIGN(const SpecChange change, ChangeOf(std::move(edit)));
+  HPO_RPC_ASSIGN(const EditResult result,
+                 api_.EditStudy(request->name(), change, request->validate_only()));
+  *response = ToMessage<v1::EditStudyResponse>(result);
   return grpc::Status::OK;
 }
 
@@ -59,14 +71,12 @@ grpc::Status StudyServiceImpl::ArchiveStudy(grpc::ServerContext*,
                                             grpc::ServerWriter<v1::ArchiveStudyResponse>* writer) {
   HPO_RPC_CHECK(*request);
   v1::ArchiveStudyResponse message;
-  HPO_RPC_ASSIGN(const StudyApi::ArchiveEnd end,
+  HPO_RPC_ASSIGN(const ArchiveEnd end,
                  api_.ArchiveStudy(request->name(), [&](absl::string_view bytes) {
                    message.set_data(bytes.data(), bytes.size());
                    return writer->Write(message);
                  }));
-  message.mutable_end()->set_size_bytes(end.size);
-  message.mutable_end()->set_sha256(end.sha256);
-  message.mutable_end()->set_trials(end.num_trials);
+  *message.mutable_end() = ToMessage<v1::ArchiveEnd>(end);
   writer->Write(message);
   return grpc::Status::OK;
 }
@@ -105,7 +115,7 @@ grpc::Status StudyServiceImpl::EnqueueTrial(grpc::ServerContext*,
                                             const v1::EnqueueTrialRequest* request,
                                             v1::EnqueueTrialResponse* response) {
   HPO_RPC_CHECK(*request);
-  HPO_RPC_ASSIGN(const EnqueueRequest enqueue, FromProto(*request));
+  HPO_RPC_ASSIGN(const EnqueueRequest enqueue, FromMessage<EnqueueRequest>(*request));
   HPO_RPC_ASSIGN(const Trial trial,
                  api_.EnqueueTrial(request->study(), enqueue, request->request_id()));
   *response->mutable_trial() = ToProto(trial);
@@ -158,8 +168,9 @@ grpc::Status StudyServiceImpl::Annotate(grpc::ServerContext*, const v1::Annotate
   HPO_RPC_CHECK(*request);
   std::optional<TrialNumber> number;
   if (request->has_number()) number = TrialNumber{request->number()};
+  HPO_RPC_ASSIGN(const AttributeChange change, FromMessage<AttributeChange>(*request));
   HPO_RPC_ASSIGN(const Attributes attributes,
-                 api_.ChangeAttributes(request->study(), number, FromProto(*request)));
+                 api_.ChangeAttributes(request->study(), number, change));
   *response->mutable_attributes() = ToProto(attributes);
   return grpc::Status::OK;
 }
@@ -168,16 +179,10 @@ grpc::Status StudyServiceImpl::RetryTrials(grpc::ServerContext*,
                                            const v1::RetryTrialsRequest* request,
                                            v1::RetryTrialsResponse* response) {
   HPO_RPC_CHECK(*request);
-  RetryRequest retry{.numbers = {}, .all_failed = request->all_failed()};
-  for (const int64_t number : request->numbers()) retry.numbers.push_back(TrialNumber{number});
-  HPO_RPC_ASSIGN(const StudyApi::Retried retried,
+  HPO_RPC_ASSIGN(const RetryRequest retry, FromMessage<RetryRequest>(*request));
+  HPO_RPC_ASSIGN(const RetryResult result,
                  api_.RetryTrials(request->study(), retry, request->request_id()));
-  for (const Trial& trial : retried.trials) *response->add_trials() = ToListed(trial);
-  for (const auto& [number, why] : retried.skipped) {
-    v1::RetryTrialsResponse::Skipped& skipped = *response->add_skipped();
-    skipped.set_number(number.value);
-    skipped.set_why(why);
-  }
+  *response = ToMessage<v1::RetryTrialsResponse>(result);
   return grpc::Status::OK;
 }
 
@@ -204,9 +209,7 @@ grpc::Status StudyServiceImpl::ImportTrials(grpc::ServerContext* context,
     }
   }
   HPO_RPC_ASSIGN(const ImportResult result, api_.ImportTrials(imported));
-  response->set_study(result.study);
-  response->set_added(result.num_added);
-  response->set_known(result.num_known);
+  *response = ToMessage<v1::ImportTrialsResponse>(result);
   return grpc::Status::OK;
 }
 

@@ -13,12 +13,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/ids.h"
+#include "common/protocol/study_exchange.h"
 #include "common/study/study.h"
 #include "common/study/study_status.h"
 #include "common/study/trial.h"
 #include "server/storage/records.h"
 #include "server/storage/sqlite/database.h"
-#include "server/storage/trial_query.h"
 
 namespace hpo::server {
 

@@ -160,9 +160,9 @@ class FuzzedServer {
   void ReadAll() {
     for (const std::string& study : scheduler_->state().studies.Names()) {
       HPO_CHECK(studies_->queries().GetStudy(study).ok());
-      std::string token;
+      TrialQuery query{.page_size = 1000};
       do {
-        auto page = studies_->queries().ListTrials(study, {}, 1000, token);
+        auto page = studies_->queries().ListTrials(study, query);
         if (!page.ok()) {
           std::fprintf(stderr, "%s\n", std::string(page.status().message()).c_str());
         }
@@ -170,8 +170,8 @@ class FuzzedServer {
         for (const Trial& trial : page->trials) {
           HPO_CHECK(studies_->queries().GetTrial(study, trial.id.number).ok());
         }
-        token = page->next_token;
-      } while (!token.empty());
+        query.page_token = page->next_token;
+      } while (!query.page_token.empty());
     }
   }
 

@@ -4,8 +4,7 @@
 
 #include "proto/convert/grpc_status.h"
 #include "proto/convert/request_check.h"
-#include "proto/convert/trial_proto.h"
-#include "server/rpc/convert_study.h"
+#include "proto/convert/study_exchange_proto.h"
 #include "tests/fuzz/fuzzed_server.h"
 
 namespace {
@@ -41,7 +40,7 @@ void Import(hpo::FuzzBytes& bytes) {
   hpo::TrialImport import{.study = request.study(),
                           .count_against_budget = request.count_against_budget()};
   for (const hpo::v1::ImportedTrial& trial : request.trials()) {
-    auto converted = hpo::server::FromProto(trial);
+    auto converted = hpo::FromProto(trial);
     if (!converted.ok()) return;
     import.trials.push_back(*std::move(converted));
   }
@@ -58,9 +57,9 @@ void Watch(hpo::FuzzBytes& bytes) {
   const int64_t after = request.after_sequence();
   if (!study.ok() || after == 0 || after >= study->sequence) return;
   bool told = false;
-  const auto emit = [&told](const std::optional<hpo::server::TrialEvent>& event) {
-    if (event) hpo::server::ToProto(*event);
-    told = true;
+  const auto emit = [&told](const hpo::WatchEvent& event) {
+    hpo::ToProto(event);
+    told = !std::holds_alternative<hpo::StudyStatus>(event);
     return true;
   };
   hpo::FuzzedServer::CheckAnswer(hpo::ToGrpc(Server().study_api().queries().WatchStudy(

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     HPO_CHECK(hpo::CheckRequest(hpo::ToProto(*memory)).ok());
   } else if (const auto* ended = std::get_if<hpo::OutcomeMessage>(&*message)) {
     if (ended->outcome) HPO_CHECK(hpo::CheckRequest(hpo::ToProto(*ended->outcome)).ok());
-    HPO_CHECK(hpo::CheckRequest(hpo::ToProto(ended->memory)).ok());
+    HPO_CHECK(hpo::CheckRequest(hpo::ToMessage<hpo::v1::MemoryReport>(ended->memory)).ok());
     HPO_CHECK(hpo::CheckRequest(hpo::ToProto(ended->final_plan)).ok());
   }
   return 0;

@@ -36,7 +36,7 @@ absl::StatusOr<int64_t> ForEach(Which which, Session& session, const std::string
     ++count;
     return take(view);
   };
-  HPO_RETURN_IF_ERROR(ForEachTrial(session.client.trials(), {.study = study}, take_view));
+  HPO_RETURN_IF_ERROR(ForEachTrial(session.client.trials(), study, {}, take_view));
   return count;
 }
 

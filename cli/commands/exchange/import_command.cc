@@ -67,8 +67,7 @@ bool HasSameParameters(const SearchSpace& a, const SearchSpace& b) {
 // The study that the trials are for, on the server. Of one that is named or is called as in the
 // file whether it is there says the server; else it is the server's only one where its parameters
 // are those of the file. What is not there is made from the file.
-absl::StatusOr<StudyClient::StudyCheck> FindOrCreate(Session& session,
-                                                     const ImportOptions& options) {
+absl::StatusOr<CreateResult> FindOrCreate(Session& session, const ImportOptions& options) {
   const absl::StatusOr<std::string> file =
       OptunaStudyFile(options.path, options.study, session.study);
   absl::StatusOr<StudySpec> made =
@@ -79,7 +78,7 @@ absl::StatusOr<StudyClient::StudyCheck> FindOrCreate(Session& session,
   for (const StudyStatus& study : studies) {
     const bool only = session.study.empty() && studies.size() == 1 && made.ok() &&
                       HasSameParameters(study.spec.space, made->space);
-    if (study.spec.name == name || only) return StudyClient::StudyCheck{study};
+    if (study.spec.name == name || only) return CreateResult{study};
   }
   if (!made.ok()) return made.status();
   return session.client.studies().CreateStudy(*file, options.path, /*validate_only=*/false);
@@ -88,7 +87,7 @@ absl::StatusOr<StudyClient::StudyCheck> FindOrCreate(Session& session,
 }  // namespace
 
 absl::Status ImportOptuna(Session& session, const ImportOptions& options) {
-  HPO_ASSIGN_OR_RETURN(const StudyClient::StudyCheck target, FindOrCreate(session, options));
+  HPO_ASSIGN_OR_RETURN(const CreateResult target, FindOrCreate(session, options));
   const StudyStatus& study = target.study;
   HPO_ASSIGN_OR_RETURN(OptunaStudy read, ReadOptunaStudy(options.path, options.study, study.spec));
   const absl::StatusOr<ImportResult> result =

@@ -30,8 +30,7 @@ absl::Status DeleteStudy(Session& session, const DeleteOptions& options) {
           path,
           " is there: expected a new file for the archive (--archive FILE), nothing is deleted"));
     }
-    const absl::StatusOr<StudyClient::Archived> archived =
-        session.client.studies().ArchiveStudy(name, path);
+    const absl::StatusOr<ArchiveEnd> archived = session.client.studies().ArchiveStudy(name, path);
     if (!archived.ok()) {
       return Annotate(archived.status(), "nothing is deleted, as the archive cannot be written");
     }

@@ -119,7 +119,7 @@ absl::StatusOr<std::map<std::string, Domain>> ReadRanges(const std::vector<std::
   return ranges;
 }
 
-std::string EditedText(const StudyEdited& edited, bool only_checked, int width) {
+std::string EditedText(const EditResult& edited, bool only_checked, int width) {
   if (edited.before.empty() && edited.cancelled.empty())
     return "nothing changes: the study has these ranges\n";
   Table table({{"PARAMETER"}, {"BEFORE"}, {only_checked ? "WOULD BE" : "NOW"}});
@@ -153,16 +153,13 @@ absl::Status EditStudy(Session& session, const EditOptions& options) {
                                                    options.file.empty() ? "neither" : "both"));
   }
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().GetStudy(session.study));
-  StudyEditing edit{.study = study.spec.name,
-                    .yaml = {},
-                    .origin = options.file,
-                    .ranges = {},
-                    .validate_only = options.dry_run};
+  StudyEdit edit{.yaml = {}, .origin = options.file, .validate_only = options.dry_run};
   HPO_ASSIGN_OR_RETURN(edit.ranges, ReadRanges(options.set, study.spec.space));
   if (!options.file.empty()) {
     HPO_ASSIGN_OR_RETURN(edit.yaml, ReadFile(options.file));
   }
-  HPO_ASSIGN_OR_RETURN(const StudyEdited edited, session.client.studies().EditStudy(edit));
+  HPO_ASSIGN_OR_RETURN(const EditResult edited,
+                       session.client.studies().EditStudy(study.spec.name, edit));
   if (session.json) {
     Json cancelled = Json::array();
     for (const TrialNumber number : edited.cancelled) cancelled.push_back(number.value);

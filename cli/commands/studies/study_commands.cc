@@ -139,8 +139,9 @@ absl::Status ShowStudy(Session& session) {
   return absl::OkStatus();
 }
 
-absl::Status ExtendStudy(Session& session, const StudyChange& change) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.studies().UpdateStudy(change));
+absl::Status ExtendStudy(Session& session, const StudyUpdate& update) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study,
+                       session.client.studies().UpdateStudy(session.study, update));
   if (session.json) {
     PrintJson(StudyJson(study), session.out);
     return absl::OkStatus();
@@ -183,7 +184,7 @@ absl::Status OrderStudy(Session& session, StudyOrder order, bool stop_running_tr
 absl::Status ValidateStudyFile(Session& session, const StudyFileOptions& file) {
   HPO_ASSIGN_OR_RETURN(const StudySource text, ReadStudySource(file));
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, ParseStudyFile(text.yaml, text.origin, {}));
-  const absl::StatusOr<StudyClient::StudyCheck> check =
+  const absl::StatusOr<CreateResult> check =
       session.client.studies().CreateStudy(text.yaml, text.origin, /*validate_only=*/true);
   if (!check.ok() && !absl::IsUnavailable(check.status())) return check.status();
   if (session.json) {
@@ -207,7 +208,7 @@ absl::Status ValidateStudyFile(Session& session, const StudyFileOptions& file) {
 
 absl::Status CreateStudy(Session& session, const StudyFileOptions& file) {
   HPO_ASSIGN_OR_RETURN(const StudySource text, ReadStudySource(file));
-  HPO_ASSIGN_OR_RETURN(const StudyClient::StudyCheck check,
+  HPO_ASSIGN_OR_RETURN(const CreateResult check,
                        session.client.studies().CreateStudy(text.yaml, text.origin, false));
   if (session.json) {
     PrintJson({{"valid", true},

@@ -20,7 +20,7 @@ absl::Status ListStudies(Session& session, const std::vector<std::string>& tags)
 absl::Status ShowStudy(Session& session);
 
 // At least one of the change's fields is set.
-absl::Status ExtendStudy(Session& session, const StudyChange& change);
+absl::Status ExtendStudy(Session& session, const StudyUpdate& update);
 
 // Pauses or stops the study, or has it go on. `stop_running_trials`: only with kStop.
 absl::Status OrderStudy(Session& session, StudyOrder order, bool stop_running_trials);

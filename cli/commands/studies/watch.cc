@@ -46,7 +46,7 @@ void WatchDisplay::ShowLocked(const StudyStatus& study) {
   Redraw(ProgressLine(study, running_));
 }
 
-void WatchDisplay::Show(const TrialChanged& change, const StudyStatus& study) {
+void WatchDisplay::Show(const TrialEvent& change, const StudyStatus& study) {
   absl::MutexLock lock(&mutex_);
   const Trial& trial = change.trial;
   if (trial.state == TrialState::kRunning) {
@@ -109,7 +109,7 @@ void WatchLines::Show(const StudyStatus& study) {
   Print("study", study, "status", std::move(status));
 }
 
-void WatchLines::Show(const TrialChanged& change, const StudyStatus& study) {
+void WatchLines::Show(const TrialEvent& change, const StudyStatus& study) {
   absl::MutexLock lock(&mutex_);
   Print(change.kind, study, "trial", TrialJson(change.trial));
 }
@@ -166,13 +166,13 @@ class StudyWatch {
   absl::Status Take(const WatchEvent& event) {
     // A change says what happened to its trial; the counts come with the study.
     HPO_RETURN_IF_ERROR(ReadStudy());
-    if (const TrialChanged* change = std::get_if<TrialChanged>(&event)) {
+    if (const TrialEvent* change = std::get_if<TrialEvent>(&event)) {
       seen_ = std::max(seen_, change->sequence);
       listener_.Show(*change, study_);
       return absl::OkStatus();
     }
-    if (const NothingNew* nothing = std::get_if<NothingNew>(&event)) {
-      seen_ = std::max(seen_, nothing->sequence);
+    if (const Bookmark* bookmark = std::get_if<Bookmark>(&event)) {
+      seen_ = std::max(seen_, bookmark->value);
     }
     listener_.Show(study_);
     return absl::OkStatus();

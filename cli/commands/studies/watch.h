@@ -25,7 +25,7 @@ class WatchListener {
   // The study as it is now.
   virtual void Show(const StudyStatus& study) = 0;
   // A change, and the study as it is after it.
-  virtual void Show(const TrialChanged& change, const StudyStatus& study) = 0;
+  virtual void Show(const TrialEvent& change, const StudyStatus& study) = 0;
   // The watch is over.
   virtual void Close() = 0;
 };
@@ -39,7 +39,7 @@ class WatchDisplay final : public WatchListener {
       : terminal_(terminal), out_(out), said_(std::move(said)) {}
 
   void Show(const StudyStatus& study) override ABSL_LOCKS_EXCLUDED(mutex_);
-  void Show(const TrialChanged& change, const StudyStatus& study) override
+  void Show(const TrialEvent& change, const StudyStatus& study) override
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // What is waited for while there are no news; on a terminal in place of the redrawn line.
@@ -69,14 +69,14 @@ class WatchDisplay final : public WatchListener {
 // For programs: one JSON object a line, with "event" and "study", the study's name. The event is
 // "study" at the beginning and whenever the study itself has changed, "end" at the end of a watch
 // that did not fail, both with the study's "status"; else the kind of a trial's change
-// (TrialChanged), with the "trial" after it.
+// (TrialEvent), with the "trial" after it.
 class WatchLines final : public WatchListener {
  public:
   // `out` outlives this.
   explicit WatchLines(std::ostream& out) : out_(out) {}
 
   void Show(const StudyStatus& study) override ABSL_LOCKS_EXCLUDED(mutex_);
-  void Show(const TrialChanged& change, const StudyStatus& study) override
+  void Show(const TrialEvent& change, const StudyStatus& study) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Close() override {}
   // The last line.

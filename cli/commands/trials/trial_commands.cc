@@ -37,24 +37,25 @@ absl::StatusOr<TrialState> ParseState(const std::string& word) {
 }
 
 // The server's pages are read one by one: its tokens name a place, not a number.
-absl::StatusOr<TrialListing> ReadPage(TrialClient& trials, TrialQuery query, int page) {
-  HPO_ASSIGN_OR_RETURN(TrialListing listing, trials.ListTrials(query));
-  for (int i = 1; i < page; ++i) {
-    if (listing.next_token.empty()) {
-      return absl::NotFoundError(absl::StrCat("--page: expected at most ", i, ", got ", page, " (",
-                                              listing.total, " trials)"));
+absl::StatusOr<TrialPage> ReadPage(TrialClient& trials, const std::string& study, TrialQuery query,
+                                   int number) {
+  HPO_ASSIGN_OR_RETURN(TrialPage page, trials.ListTrials(study, query));
+  for (int i = 1; i < number; ++i) {
+    if (page.next_token.empty()) {
+      return absl::NotFoundError(absl::StrCat("--page: expected at most ", i, ", got ", number,
+                                              " (", page.total, " trials)"));
     }
-    query.page_token = listing.next_token;
-    HPO_ASSIGN_OR_RETURN(listing, trials.ListTrials(query));
+    query.page_token = page.next_token;
+    HPO_ASSIGN_OR_RETURN(page, trials.ListTrials(study, query));
   }
-  return listing;
+  return page;
 }
 
 // Conditions and orders that the server does not know are applied here, to all its trials.
-absl::StatusOr<TrialListing> SelectPage(TrialClient& trials, TrialQuery query,
-                                        const StudySpec& study, const TrialListOptions& options) {
+absl::StatusOr<TrialPage> SelectPage(TrialClient& trials, TrialQuery query, const StudySpec& study,
+                                     const TrialListOptions& options) {
   std::vector<Trial> all;
-  HPO_RETURN_IF_ERROR(ForEachTrial(trials, std::move(query), [&](Trial& trial) {
+  HPO_RETURN_IF_ERROR(ForEachTrial(trials, study.name, std::move(query), [&](Trial& trial) {
     all.push_back(std::move(trial));
     return absl::OkStatus();
   }));
@@ -63,10 +64,11 @@ absl::StatusOr<TrialListing> SelectPage(TrialClient& trials, TrialQuery query,
                        SelectTrials(std::move(all), study, options.where, options.sort));
   const size_t begin = static_cast<size_t>(options.page - 1) * options.limit;
   const size_t end = std::min(selected.size(), begin + options.limit);
-  TrialListing listing{.next_token = end < selected.size() ? "more" : "",
-                       .total = static_cast<int64_t>(selected.size())};
-  for (size_t i = begin; i < end; ++i) listing.trials.push_back(std::move(selected[i]));
-  return listing;
+  TrialPage page{.trials = {},
+                 .next_token = end < selected.size() ? "more" : "",
+                 .total = static_cast<int64_t>(selected.size())};
+  for (size_t i = begin; i < end; ++i) page.trials.push_back(std::move(selected[i]));
+  return page;
 }
 
 // The only study's name, where none was given.
@@ -94,32 +96,31 @@ absl::Status OrderTrial(Session& session, TrialNumber number, TrialOrder order,
 }  // namespace
 
 absl::Status ListTrials(Session& session, const TrialListOptions& options) {
-  TrialQuery query{.page_size = options.limit, .newest_first = options.newest_first};
+  TrialQuery query{.filter = {.newest_first = options.newest_first}, .page_size = options.limit};
   for (const std::string& state : options.states) {
-    HPO_ASSIGN_OR_RETURN(query.states.emplace_back(), ParseState(state));
+    HPO_ASSIGN_OR_RETURN(query.filter.states.emplace_back(), ParseState(state));
   }
   HPO_ASSIGN_OR_RETURN(StudyStatus study, FindStudy(session));
-  query.study = study.spec.name;
   const bool selects = !options.where.empty() || !options.sort.empty() || !options.tags.empty();
-  HPO_ASSIGN_OR_RETURN(const TrialListing listing,
-                       selects ? SelectPage(session.client.trials(), query, study.spec, options)
-                               : ReadPage(session.client.trials(), query, options.page));
+  HPO_ASSIGN_OR_RETURN(
+      const TrialPage page,
+      selects ? SelectPage(session.client.trials(), query, study.spec, options)
+              : ReadPage(session.client.trials(), study.spec.name, query, options.page));
   if (session.json) {
     Json trials = Json::array();
-    for (const Trial& trial : listing.trials) trials.push_back(TrialJson(trial));
-    const Json json = {{"study", query.study},
-                       {"total", listing.total},
+    for (const Trial& trial : page.trials) trials.push_back(TrialJson(trial));
+    const Json json = {{"study", study.spec.name},
+                       {"total", page.total},
                        {"page", options.page},
-                       {"last_page", listing.next_token.empty()},
+                       {"last_page", page.next_token.empty()},
                        {"trials", std::move(trials)}};
     PrintJson(json, session.out);
     return absl::OkStatus();
   }
   HPO_RETURN_IF_ERROR(AddFront(session.client.trials(), study));
-  session.out << TrialTable(listing.trials, study, session.terminal.columns,
-                            session.terminal.colors);
-  if (!listing.next_token.empty()) {
-    session.out << listing.trials.size() << " of " << listing.total << " trials; more with --page "
+  session.out << TrialTable(page.trials, study, session.terminal.columns, session.terminal.colors);
+  if (!page.next_token.empty()) {
+    session.out << page.trials.size() << " of " << page.total << " trials; more with --page "
                 << options.page + 1 << "\n";
   }
   return absl::OkStatus();
@@ -140,10 +141,10 @@ absl::Status ShowTrial(Session& session, TrialNumber number) {
 
 absl::Status RetryTrials(Session& session, const std::vector<int64_t>& numbers) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
-  std::vector<TrialNumber> named;
-  for (const int64_t number : numbers) named.push_back(TrialNumber{number});
-  HPO_ASSIGN_OR_RETURN(const RetriedTrials retried,
-                       session.client.trials().RetryTrials(study.spec.name, named));
+  RetryRequest retry{.numbers = {}, .all_failed = numbers.empty()};
+  for (const int64_t number : numbers) retry.numbers.push_back(TrialNumber{number});
+  HPO_ASSIGN_OR_RETURN(const RetryResult retried,
+                       session.client.trials().RetryTrials(study.spec.name, retry));
   if (session.json) {
     Json json = {{"study", study.spec.name}, {"trials", Json::array()}, {"skipped", Json::array()}};
     for (const Trial& trial : retried.trials) json["trials"].push_back(TrialJson(trial));
@@ -215,12 +216,12 @@ absl::Status ShowBest(Session& session, std::optional<int> count, const std::str
 
 absl::Status Enqueue(Session& session, const EnqueueOptions& options) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
-  EnqueuedTrial enqueued{.study = study.spec.name,
-                         .demonstration = options.demonstration,
+  EnqueueRequest enqueue{.demonstration = options.demonstration,
                          .skip_admission = options.skip_admission,
                          .forced_micro_batch = options.micro_batch};
-  HPO_ASSIGN_OR_RETURN(enqueued.params, ParseParamWords(options.params, study.spec.space));
-  HPO_ASSIGN_OR_RETURN(const Trial trial, session.client.trials().EnqueueTrial(enqueued));
+  HPO_ASSIGN_OR_RETURN(enqueue.params, ParseParamWords(options.params, study.spec.space));
+  HPO_ASSIGN_OR_RETURN(const Trial trial,
+                       session.client.trials().EnqueueTrial(study.spec.name, enqueue));
   if (session.json) {
     PrintJson(TrialJson(trial), session.out);
   } else {

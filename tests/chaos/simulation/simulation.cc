@@ -305,7 +305,7 @@ absl::Status Simulation::Release() {
 // ---- People ----
 
 absl::Status Simulation::Enqueue() {
-  server::EnqueueRequest request;
+  EnqueueRequest request;
   request.params["train.batch_size"] = int64_t{1} + static_cast<int64_t>(rng_.Below(64));
   request.demonstration = rng_.Below(8) == 0;
   const std::string& name = AnyStudy().name;
@@ -345,7 +345,7 @@ absl::Status Simulation::OrderStudy() {
 }
 
 absl::Status Simulation::Extend() {
-  const server::StudyUpdate update{.add_trials = 1};
+  const StudyUpdate update{.add_trials = 1};
   return Allowed("extend",
                  server_->scheduler().commands().UpdateStudy(AnyStudy().name, update, NextId()));
 }

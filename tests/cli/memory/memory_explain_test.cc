@@ -145,9 +145,10 @@ TEST(ExplanationJson, WhatIsUnknownIsNull) {
 }
 
 TEST(CompareText, ShowsWhatIsMoreAndLess) {
-  MemoryVerdict before{.estimate = {.weights = GiB(1), .activations = GiB(9)}, .fits = false};
+  memory::MemoryAnswer before{.estimate = {.weights = GiB(1), .activations = GiB(9)},
+                              .fits = false};
   before.plan = {.effective_batch = 64, .micro_batch = 64};
-  MemoryVerdict after = before;
+  memory::MemoryAnswer after = before;
   after.estimate.activations = GiB(3);
   after.estimate.weights = GiB(2);
   after.fits = true;

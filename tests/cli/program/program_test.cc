@@ -332,7 +332,7 @@ TEST_F(ProgramTest, AWatchOutlivesTheServerAndShowsWhatItMissed) {
   }
   int finished = 0;
   const absl::Status replayed = client.studies().Watch("plain", 0, [&](const WatchEvent& event) {
-    const TrialChanged* change = std::get_if<TrialChanged>(&event);
+    const TrialEvent* change = std::get_if<TrialEvent>(&event);
     if (change != nullptr && change->kind == "finished") ++finished;
     return finished < 4;
   });

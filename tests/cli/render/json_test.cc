@@ -137,7 +137,7 @@ TEST(OutputJson, IsTheSameByteForByte) {
   Trial infeasible = WithOutcome(Completed{});
   infeasible.violation = std::numeric_limits<double>::infinity();
   all.push_back(TrialJson(infeasible));
-  MemoryVerdict verdict;
+  memory::MemoryAnswer verdict;
   verdict.estimate.weights = MiB(1);
   verdict.estimate.gradients = MiB(2);
   verdict.estimate.optimizer = MiB(3);

@@ -272,10 +272,10 @@ TEST(Text, TheBestTrialIsReadyToPaste) {
 }
 
 TEST(Text, AnEstimateEndsWithAVerdict) {
-  MemoryVerdict verdict{.estimate = {.weights = MiB(88), .needed_limit = GiB(9)},
-                        .plan = {.effective_batch = 64, .micro_batch = 1},
-                        .usable = GiB(8),
-                        .explanation = "needs 9.00 GiB at micro-batch 1, allowed 8.00 GiB"};
+  memory::MemoryAnswer verdict{.estimate = {.weights = MiB(88), .needed_limit = GiB(9)},
+                               .plan = {.effective_batch = 64, .micro_batch = 1},
+                               .usable = GiB(8),
+                               .explanation = "needs 9.00 GiB at micro-batch 1, allowed 8.00 GiB"};
   verdict.estimate.peak_phase = "backward";
   const std::string text = MemoryText(verdict, 0);
   EXPECT_THAT(text, HasSubstr("weights        88.00 MiB\n"));

@@ -103,7 +103,7 @@ TEST(OutcomeProto, MeasurementsAndReportsRoundTrip) {
   const Measurement measurement{.step = 7, .epoch = 0.25, .metrics = {{"loss", 1.5}}};
   EXPECT_EQ(FromProto(ToProto(measurement)), measurement);
   const MemoryReport report = FullMemoryReport();
-  EXPECT_EQ(FromProto(ToProto(report)), report);
+  EXPECT_EQ(FromMessage<MemoryReport>(ToMessage<v1::MemoryReport>(report)).value(), report);
 }
 
 TEST(OutcomeProto, AMemoryRecordRoundTripsAndIsChecked) {

@@ -1,14 +1,11 @@
 #include "proto/convert/params_proto.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
 namespace hpo {
 namespace {
-
-using testing::HasSubstr;
 
 TEST(ParamsProto, EveryTypeRoundTrips) {
   const ParamMap params = {{"flag", true},
@@ -20,9 +17,9 @@ TEST(ParamsProto, EveryTypeRoundTrips) {
                            {"name", std::string("bert-base-uncased")},
                            {"empty", std::string()},
                            {"none", Null()}};
-  const absl::StatusOr<ParamMap> back = FromProto(ToProto(params));
-  ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(*back, params);
+  for (const auto& [name, value] : params) {
+    EXPECT_EQ(FromProto(ToProto(value)).value(), value) << name;
+  }
 }
 
 TEST(ParamsProto, AWholeNumberKeepsItsType) {
@@ -33,14 +30,6 @@ TEST(ParamsProto, AWholeNumberKeepsItsType) {
 TEST(ParamsProto, NullIsAValueAndNotAnAbsentOne) {
   EXPECT_EQ(ToProto(ParamValue(Null())).kind_case(), v1::Value::kNullValue);
   EXPECT_EQ(ToProto(ParamValue(std::string("null"))).kind_case(), v1::Value::kStringValue);
-}
-
-TEST(ParamsProto, AnEmptyValueIsRefusedWithItsName) {
-  google::protobuf::Map<std::string, v1::Value> proto;
-  proto["train.lr"];
-  const absl::StatusOr<ParamMap> params = FromProto(proto);
-  EXPECT_EQ(params.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(params.status().message()), HasSubstr("parameter train.lr: expected"));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/study/study_fields.h"
+
 namespace hpo {
 namespace {
 
@@ -126,9 +128,7 @@ TEST(StudyProto, AnIntegerStepMayBeLeftOut) {
 
 TEST(StudyProto, WhatSaysNothingIsRefused) {
   EXPECT_FALSE(FromProto(v1::Domain()).ok());
-  v1::Study study;
-  study.add_objectives();
-  EXPECT_EQ(FromProto(study).status().message(), "expected a direction, got 0");
+  EXPECT_FALSE(FromMessage<Objective>(v1::Objective()).ok());
   v1::SearchSpace space;
   space.add_parameters()->set_name("x");
   EXPECT_EQ(FromProto(space).status().code(), absl::StatusCode::kInvalidArgument);
@@ -145,23 +145,6 @@ TEST(StudyProto, PoliciesHaveNames) {
   unknown.set_memory_policy("none");
   EXPECT_EQ(FromProto(unknown).status().message(),
             "expected a memory policy: plan, strict or off, got 'none'");
-}
-
-TEST(StudyProto, EstimatesRoundTrip) {
-  const memory::MemoryEstimate estimate{.weights = MiB(1),
-                                        .gradients = MiB(2),
-                                        .optimizer = MiB(3),
-                                        .activations = MiB(4),
-                                        .head = MiB(5),
-                                        .workspaces = MiB(6),
-                                        .base = MiB(7),
-                                        .live_peak = MiB(8),
-                                        .expected_live_peak = MiB(13),
-                                        .expected_reserved_peak = MiB(11),
-                                        .reserved_peak = MiB(9),
-                                        .needed_limit = MiB(10),
-                                        .peak_phase = "backward"};
-  EXPECT_EQ(FromProto(ToProto(estimate)), estimate);
 }
 
 }  // namespace

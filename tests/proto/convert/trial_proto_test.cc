@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/study/trial_fields.h"
+
 namespace hpo {
 namespace {
 
@@ -88,13 +90,13 @@ TEST(TrialProto, AFullAndAnEmptyTrialRoundTrip) {
 TEST(TrialProto, EveryStateRoundTrips) {
   for (int state = 0; state < 6; ++state) {
     const TrialState trial_state = static_cast<TrialState>(state);
-    EXPECT_EQ(FromProto(ToProto(trial_state)).value(), trial_state);
+    EXPECT_EQ(FromWire<TrialState>(ToWire<v1::TrialState>(trial_state)).value(), trial_state);
     const Attempt attempt{.state = static_cast<AttemptState>(state)};
-    EXPECT_EQ(FromProto(ToProto(attempt)).value().state, attempt.state);
+    EXPECT_EQ(FromMessage<Attempt>(ToMessage<v1::Attempt>(attempt))->state, attempt.state);
   }
   for (int reason = 0; reason < 4; ++reason) {
     const PruneReason prune_reason = static_cast<PruneReason>(reason);
-    EXPECT_EQ(FromProto(ToProto(prune_reason)).value(), prune_reason);
+    EXPECT_EQ(FromWire<PruneReason>(ToWire<v1::PruneReason>(prune_reason)).value(), prune_reason);
   }
 }
 

@@ -25,7 +25,7 @@ TEST_F(StudyApiTest, CreatesOnceAndDescribes) {
   const auto dry = api_->CreateStudy(PlainStudy(), /*validate_only=*/true, "");
   ASSERT_TRUE(dry.ok()) << dry.status();
   EXPECT_FALSE(dry->created);
-  EXPECT_EQ(dry->status.spec, PlainStudy());
+  EXPECT_EQ(dry->study.spec, PlainStudy());
   EXPECT_TRUE(api_->queries().ListStudies()->empty());
   EXPECT_TRUE(api_->CreateStudy(PlainStudy(), false, "")->created);
   EXPECT_FALSE(api_->CreateStudy(PlainStudy(), false, "")->created);
@@ -86,7 +86,7 @@ TEST_F(StudyApiTest, TenThousandTrialsListByPages) {
   int pages = 0;
   std::string token;
   do {
-    const auto page = api_->queries().ListTrials("plain", {}, 1000, token);
+    const auto page = api_->queries().ListTrials("plain", {.page_size = 1000, .page_token = token});
     ASSERT_TRUE(page.ok()) << page.status();
     EXPECT_EQ(page->total, kTrials);
     for (const Trial& trial : page->trials) EXPECT_EQ(trial.id.number.value, next++);
@@ -103,16 +103,16 @@ TEST_F(StudyApiTest, TenThousandTrialsListByPages) {
 TEST_F(StudyApiTest, PagesHaveBoundsAndTokensBelongToTheirFilter) {
   AddStudy(PlainStudy());
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(api_->EnqueueTrial("plain", {}, "").ok());
-  const auto page = api_->queries().ListTrials("plain", {}, 2, "");
+  const auto page = api_->queries().ListTrials("plain", {.page_size = 2});
   ASSERT_TRUE(page.ok());
   EXPECT_EQ(page->trials.size(), 2u);
-  EXPECT_EQ(api_->queries().ListTrials("plain", {}, 2, page->next_token)->trials.size(), 1u);
-  EXPECT_EQ(api_->queries().ListTrials("plain", {}, 0, "")->trials.size(), 3u);
-  const TrialFilter newest{.states = {}, .prune_reasons = {}, .newest_first = true};
-  for (const auto& status :
-       {api_->queries().ListTrials("plain", newest, 2, page->next_token).status(),
-        api_->queries().ListTrials("plain", {}, 1001, "").status(),
-        api_->queries().ListTrials("plain", {}, -1, "").status()}) {
+  const TrialQuery next{.page_size = 2, .page_token = page->next_token};
+  EXPECT_EQ(api_->queries().ListTrials("plain", next)->trials.size(), 1u);
+  EXPECT_EQ(api_->queries().ListTrials("plain", {})->trials.size(), 3u);
+  TrialQuery newest = next;
+  newest.filter.newest_first = true;
+  for (const TrialQuery& query : {newest, {.page_size = 1001}, {.page_size = -1}}) {
+    const absl::Status status = api_->queries().ListTrials("plain", query).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   }
 }
@@ -120,25 +120,27 @@ TEST_F(StudyApiTest, PagesHaveBoundsAndTokensBelongToTheirFilter) {
 TEST_F(StudyApiTest, MemoryIsEstimatedForAWorker) {
   AddStudy(BertStudy());
   const ParamMap params = {{"model.name", std::string("tiny")}, {"train.batch_size", int64_t{8}}};
-  EXPECT_TRUE(
-      absl::IsFailedPrecondition(api_->queries().EstimateMemory("bert", params, "", {}).status()));
+  const StudyQueries& queries = api_->queries();
+  const MemoryQuery query{.params = params};
+  EXPECT_TRUE(absl::IsFailedPrecondition(queries.EstimateMemory("bert", query).status()));
   Register(MakeBertWorker("small", GiB(1)));
   Register(MakeBertWorker("large", GiB(8)));
-  const auto largest = api_->queries().EstimateMemory("bert", params, "", {});
+  const auto largest = queries.EstimateMemory("bert", query);
   ASSERT_TRUE(largest.ok()) << largest.status();
   EXPECT_EQ(largest->usable, GiB(8));
-  EXPECT_TRUE(largest->planned.fits);
+  EXPECT_TRUE(largest->fits);
   EXPECT_THAT(largest->explanation, HasSubstr("fits: needs"));
-  EXPECT_EQ(api_->queries().EstimateMemory("bert", params, "small", {})->usable, GiB(1));
-  const auto tight = api_->queries().EstimateMemory("bert", params, "small", Bytes{1});
-  EXPECT_FALSE(tight->planned.fits);
+  MemoryQuery small{.params = params, .worker = "small"};
+  EXPECT_EQ(queries.EstimateMemory("bert", small)->usable, GiB(1));
+  small.limit = Bytes{1};
+  const auto tight = queries.EstimateMemory("bert", small);
+  EXPECT_FALSE(tight->fits);
   EXPECT_THAT(tight->explanation, HasSubstr("allowed 1 B"));
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      api_->queries().EstimateMemory("bert", params, "other", {}).status()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      api_->queries()
-          .EstimateMemory("bert", {{"model.name", std::string("absent")}}, "", {})
-          .status()));
+  const MemoryQuery refused[] = {{.params = params, .worker = "other"},
+                                 {.params = {{"model.name", std::string("absent")}}}};
+  for (const MemoryQuery& unknown : refused) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(queries.EstimateMemory("bert", unknown).status()));
+  }
 }
 
 TEST_F(StudyApiTest, AWatchSeesEveryChangeInOrder) {
@@ -151,8 +153,9 @@ TEST_F(StudyApiTest, AWatchSeesEveryChangeInOrder) {
   std::thread watcher([&] {
     const absl::Status watched = api_->queries().WatchStudy(
         "plain", 0,
-        [&](const std::optional<TrialEvent>& event) {
-          if (!event) return true;
+        [&](const WatchEvent& told) {
+          const auto* event = std::get_if<TrialEvent>(&told);
+          if (event == nullptr) return true;
           kinds.push_back(event->kind);
           sequences.push_back(event->sequence);
           return event->kind != "finished";
@@ -181,8 +184,9 @@ TEST_F(StudyApiTest, AWatchSeesEveryChangeInOrder) {
   ASSERT_TRUE(api_->queries()
                   .WatchStudy(
                       "plain", 3,
-                      [&](const std::optional<TrialEvent>& event) {
-                        replayed.push_back(event->sequence);
+                      [&](const WatchEvent& told) {
+                        if (std::holds_alternative<StudyStatus>(told)) return true;
+                        replayed.push_back(std::get<TrialEvent>(told).sequence);
                         return replayed.size() < 2;
                       },
                       [] { return false; })
@@ -195,8 +199,7 @@ TEST_F(StudyApiTest, ADrainEndsWatchesAndRefusesWrites) {
   std::thread watcher([&] {
     EXPECT_TRUE(api_->queries()
                     .WatchStudy(
-                        "plain", 0, [](const std::optional<TrialEvent>&) { return true; },
-                        [] { return false; })
+                        "plain", 0, [](const WatchEvent&) { return true; }, [] { return false; })
                     .ok());
   });
   scheduler_->state().work.Drain();

@@ -53,7 +53,7 @@ class ArchiveTest : public SchedulerFixture {
 
   std::vector<std::string> Shown(const std::string& name) {
     std::vector<std::string> shown;
-    const auto page = Api().queries().ListTrials(name, {}, 0, "");
+    const auto page = Api().queries().ListTrials(name, {});
     EXPECT_TRUE(page.ok()) << page.status();
     for (const Trial& listed : page->trials) {
       const auto view = Api().queries().GetTrial(name, listed.id.number);

@@ -19,6 +19,8 @@ Parameter Named(const std::string& name, Domain domain) {
 }
 
 // With the real samplers.
+using Ranges = std::map<std::string, Domain>;
+
 class EditStudyTest : public SchedulerFixture {
  protected:
   std::unique_ptr<sampler::Sampler> MakeStudySampler(const StudySpec& spec) override {
@@ -85,9 +87,9 @@ TEST_F(EditStudyTest, EverySamplerGoesOnWithinTheNewRangesAndKnowsTheSameAfterAR
     SCOPED_TRACE(sampler);
     AddStudy(NumbersStudy(sampler));
     Run(14);
-    const auto edited = Api().EditStudy("plain", {.file = {}, .ranges = OtherRanges(sampler)});
+    const auto edited = Api().EditStudy("plain", OtherRanges(sampler));
     ASSERT_TRUE(edited.ok()) << edited.status();
-    EXPECT_GT(edited->result.num_outside, 0);
+    EXPECT_GT(edited->num_outside, 0);
     EXPECT_EQ(Status("plain").counts.completed, 14) << "what lies outside stays";
     const SearchSpace space = Status("plain").spec.space;
     for (int i = 0; i < 12; ++i) {
@@ -115,10 +117,10 @@ TEST_F(EditStudyTest, WhatWaitsOutsideIsCancelledAndWhatHasBegunGoesOn) {
   enqueue(0.002);
   enqueue(0.5);
   const LeaseRef given_back = begun;
-  const auto edited = Api().EditStudy("plain", {.file = {}, .ranges = OtherRanges("random")});
+  const auto edited = Api().EditStudy("plain", OtherRanges("random"));
   ASSERT_TRUE(edited.ok()) << edited.status();
-  EXPECT_THAT(edited->result.cancelled, ElementsAre(TrialNumber{1}));
-  EXPECT_EQ(edited->result.num_outside, 2);
+  EXPECT_THAT(edited->cancelled, ElementsAre(TrialNumber{1}));
+  EXPECT_EQ(edited->num_outside, 2);
   EXPECT_EQ(Load("plain", 1).trial.state, TrialState::kCancelled);
   EXPECT_EQ(Load("plain", 2).trial.state, TrialState::kQueued);
   EXPECT_EQ(Beat(begun), Directive::kContinue) << "its lease is the same";
@@ -133,19 +135,17 @@ TEST_F(EditStudyTest, WhatWaitsOutsideIsCancelledAndWhatHasBegunGoesOn) {
 TEST_F(EditStudyTest, TellsWhatChangesBeforeAndAfter) {
   AddStudy(NumbersStudy("random"));
   Run(3);
-  const std::map<std::string, Domain> ranges = {{"n", IntDomain{.low = 8, .high = 32}}};
+  const Ranges ranges = {{"n", IntDomain{.low = 8, .high = 32}}};
   const StudySpec before = Status("plain").spec;
-  const auto tried =
-      Api().EditStudy("plain", {.file = {}, .ranges = ranges, .validate_only = true});
+  const auto tried = Api().EditStudy("plain", ranges, /*validate_only=*/true);
   ASSERT_TRUE(tried.ok()) << tried.status();
-  EXPECT_THAT(tried->result.before,
-              ElementsAre(Pair("n", Domain(IntDomain{.low = 1, .high = 16}))));
-  EXPECT_THAT(tried->result.after, ElementsAre(Pair("n", ranges.at("n"))));
+  EXPECT_THAT(tried->before, ElementsAre(Pair("n", Domain(IntDomain{.low = 1, .high = 16}))));
+  EXPECT_THAT(tried->after, ElementsAre(Pair("n", ranges.at("n"))));
   EXPECT_EQ(Status("plain").spec, before) << "nothing is stored";
-  ASSERT_TRUE(Api().EditStudy("plain", {.file = {}, .ranges = ranges}).ok());
-  const auto again = Api().EditStudy("plain", {.file = {}, .ranges = ranges});
+  ASSERT_TRUE(Api().EditStudy("plain", ranges).ok());
+  const auto again = Api().EditStudy("plain", ranges);
   ASSERT_TRUE(again.ok());
-  EXPECT_TRUE(again->result.before.empty()) << "repeating it changes nothing";
+  EXPECT_TRUE(again->before.empty()) << "repeating it changes nothing";
 }
 
 TEST_F(EditStudyTest, AFileChangesRangesAndNothingElse) {
@@ -154,7 +154,7 @@ TEST_F(EditStudyTest, AFileChangesRangesAndNothingElse) {
   Run(2);
   ASSERT_TRUE(Api().UpdateStudy("plain", {.trials = 200}, "").ok());
   spec.space.parameters[1].domain = IntDomain{.low = 4, .high = 64};
-  ASSERT_TRUE(Api().EditStudy("plain", {.file = spec, .ranges = {}}).ok());
+  ASSERT_TRUE(Api().EditStudy("plain", spec).ok());
   EXPECT_EQ(Status("plain").spec.space, spec.space);
   EXPECT_EQ(Status("plain").spec.budget.trials, 200) << "what was extended stays";
   AddStudy(spec);  // the server is started with the changed file
@@ -171,7 +171,7 @@ TEST_F(EditStudyTest, AFileChangesRangesAndNothingElse) {
   for (const auto& [change, why] : cases) {
     StudySpec file = spec;
     change(file);
-    const auto refused = Api().EditStudy("plain", {.file = file, .ranges = {}});
+    const auto refused = Api().EditStudy("plain", file);
     EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
     EXPECT_THAT(refused.status().message(), HasSubstr(why));
   }
@@ -180,12 +180,10 @@ TEST_F(EditStudyTest, AFileChangesRangesAndNothingElse) {
 TEST_F(EditStudyTest, ASpaceThatIsNoneIsRefused) {
   AddStudy(NumbersStudy("random"));
   Run(1);
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(Api().EditStudy("plain", Ranges{{"y", IntDomain{}}}).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(
-      Api().EditStudy("plain", {.file = {}, .ranges = {{"y", IntDomain{}}}}).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      Api()
-          .EditStudy("plain", {.file = {}, .ranges = {{"n", IntDomain{.low = 5, .high = 4}}}})
-          .status()));
+      Api().EditStudy("plain", Ranges{{"n", IntDomain{.low = 5, .high = 4}}}).status()));
   EXPECT_TRUE(absl::IsNotFound(Api().EditStudy("other", {}).status()));
 }
 
@@ -199,15 +197,11 @@ TEST_F(EditStudyTest, NarrowingsAndDefaultsFollowARange) {
                            spec.space.parameters[1]};
   AddStudy(spec);
   Run(1);
-  ASSERT_TRUE(
-      Api()
-          .EditStudy("plain", {.file = {}, .ranges = {{"n", IntDomain{.low = 6, .high = 32}}}})
-          .ok());
+  ASSERT_TRUE(Api().EditStudy("plain", Ranges{{"n", IntDomain{.low = 6, .high = 32}}}).ok());
   const SearchSpace space = Status("plain").spec.space;
   EXPECT_EQ(space.narrowings[0].domain, Domain(IntDomain{.low = 6, .high = 12}));
   EXPECT_EQ(space.Find("n")->default_value, std::nullopt);
-  const auto refused =
-      Api().EditStudy("plain", {.file = {}, .ranges = {{"n", IntDomain{.low = 20, .high = 32}}}});
+  const auto refused = Api().EditStudy("plain", Ranges{{"n", IntDomain{.low = 20, .high = 32}}});
   EXPECT_THAT(refused.status().message(), HasSubstr("leaves something of [6, 12], to which"));
 }
 
@@ -215,7 +209,7 @@ TEST_F(EditStudyTest, AWorkerThatRunsNoticesNothing) {
   AddStudy(NumbersStudy("tpe"));
   const std::string session = Register(MakeWorker("a"));
   const LeaseRef lease = MustAcquire(session).lease;
-  ASSERT_TRUE(Api().EditStudy("plain", {.file = {}, .ranges = OtherRanges("tpe")}).ok());
+  ASSERT_TRUE(Api().EditStudy("plain", OtherRanges("tpe")).ok());
   const AttemptReport report{.lease = lease,
                              .measurements = {{.step = 1, .metrics = {{"score", 0.9}}}}};
   ASSERT_TRUE(scheduler_->results().ReportMeasurements(report).ok());

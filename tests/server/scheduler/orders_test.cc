@@ -32,20 +32,16 @@ class OrdersTest : public SchedulerFixture {
   // The kinds of the study's events after `sequence`, its own as "study KIND".
   std::vector<std::string> EventsAfter(int64_t sequence) {
     std::vector<std::string> kinds;
-    int64_t seen = sequence;
-    const int64_t last = (*scheduler_->state().studies.Find("plain"))->changes.last();
-    EXPECT_TRUE(Api()
-                    .queries()
-                    .WatchStudy(
-                        "plain", sequence,
-                        [&](const std::optional<TrialEvent>& event) {
-                          if (!event) return false;
-                          EXPECT_EQ(event->sequence, ++seen);
-                          kinds.push_back((event->trial ? "" : "study ") + event->kind);
-                          return seen < last;
-                        },
-                        [&] { return seen >= last; })
-                    .ok());
+    const StudyRuntime& study = **scheduler_->state().studies.Find("plain");
+    const auto read = [&](const StudyRows& rows) -> absl::Status {
+      HPO_ASSIGN_OR_RETURN(const auto events, rows.events.After(sequence, 1000));
+      for (const EventLog::Event& event : events) {
+        EXPECT_EQ(event.sequence, ++sequence);
+        kinds.push_back((event.trial == kNoTrial ? "study " : "") + event.kind);
+      }
+      return absl::OkStatus();
+    };
+    EXPECT_TRUE(ReadRows(*scheduler_->state().store, study, read).ok());
     return kinds;
   }
 };

@@ -66,7 +66,7 @@ TEST_F(QuarantineTest, AnUnreadableTrialIsNamedAndTheRestGoesOn) {
   EXPECT_FALSE(status.finished) << "trial 3 still runs";
 
   const StudyApi api(*scheduler_);
-  const auto page = api.queries().ListTrials("plain", {}, 0, "");
+  const auto page = api.queries().ListTrials("plain", {});
   ASSERT_TRUE(page.ok()) << page.status();
   ASSERT_EQ(page->trials.size(), 4u);
   EXPECT_EQ(page->trials[1].state, TrialState::kFailed);

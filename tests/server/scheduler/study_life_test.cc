@@ -8,6 +8,7 @@ namespace hpo::server {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::FieldsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
@@ -43,14 +44,14 @@ class StudyLifeTest : public SchedulerFixture {
     return lease.trial.number;
   }
 
-  absl::StatusOr<StudyApi::Retried> Retry(std::vector<TrialNumber> numbers,
-                                          const std::string& request_id = "") {
+  absl::StatusOr<RetryResult> Retry(std::vector<TrialNumber> numbers,
+                                    const std::string& request_id = "") {
     const bool all = numbers.empty();
     return Api().RetryTrials("plain", {.numbers = std::move(numbers), .all_failed = all},
                              request_id);
   }
 
-  std::vector<int64_t> Queued(const absl::StatusOr<StudyApi::Retried>& retried) {
+  std::vector<int64_t> Queued(const absl::StatusOr<RetryResult>& retried) {
     EXPECT_TRUE(retried.ok()) << retried.status();
     std::vector<int64_t> numbers;
     if (!retried.ok()) return numbers;
@@ -75,7 +76,7 @@ TEST_F(StudyLifeTest, WhatIsNotedOutlivesTheServerAndChangesNothingElse) {
     EXPECT_THAT(UsersOwn(study.attributes), ElementsAre(Pair("owner", "\"me\"")));
     const Attributes trial = Api().queries().GetTrial("plain", kFirst)->trial.attributes;
     EXPECT_EQ(NoteOf(trial), "look here");
-    EXPECT_EQ(Api().queries().ListTrials("plain", {}, 0, "")->trials[0].attributes, trial);
+    EXPECT_EQ(Api().queries().ListTrials("plain", {})->trials[0].attributes, trial);
     Restart();
   }
 }
@@ -181,9 +182,10 @@ TEST_F(StudyLifeTest, WhatWaitsRunsOrHasCompletedIsNotTriedTwice) {
   EXPECT_THAT(Queued(Retry({failed}, "one")), ElementsAre(1)) << "the recorded answer";
   auto second = Retry({failed});
   EXPECT_THAT(Queued(second), IsEmpty());
-  EXPECT_THAT(second->skipped, ElementsAre(Pair(failed, "trial #1 waits to try it again")));
+  EXPECT_THAT(second->skipped, ElementsAre(FieldsAre(failed, "trial #1 waits to try it again")));
   const LeaseRef lease = MustAcquire(session).lease;
-  EXPECT_THAT(Retry({failed})->skipped, ElementsAre(Pair(failed, "trial #1 runs to try it again")));
+  EXPECT_THAT(Retry({failed})->skipped,
+              ElementsAre(FieldsAre(failed, "trial #1 runs to try it again")));
   Finish(lease, Failed{.failure_class = FailureClass::kBadData, .message = "again"});
   Restart();
   EXPECT_THAT(Queued(Retry({})), ElementsAre(2)) << "one for both that failed";
@@ -191,7 +193,7 @@ TEST_F(StudyLifeTest, WhatWaitsRunsOrHasCompletedIsNotTriedTwice) {
   Complete(MustAcquire(Register(MakeWorker("a"))).lease, 0.5);
   EXPECT_THAT(Queued(Retry({})), IsEmpty());
   EXPECT_THAT(Retry({failed})->skipped,
-              ElementsAre(Pair(failed, "trial #2 has completed it since")));
+              ElementsAre(FieldsAre(failed, "trial #2 has completed it since")));
 }
 
 TEST_F(StudyLifeTest, OnlyWhatFailedOrMemoryEndedIsTriedAgain) {

@@ -19,8 +19,8 @@ StudyStatus Running() {
   return study;
 }
 
-TrialChanged Change(const std::string& kind, TrialState state) {
-  TrialChanged change{.kind = kind};
+TrialEvent Change(const std::string& kind, TrialState state) {
+  TrialEvent change{.kind = kind};
   change.trial.id.number = TrialNumber{2};
   change.trial.state = state;
   if (state == TrialState::kCompleted) change.trial.outcome = Completed{.metrics = {{"f1", 0.5}}};
@@ -46,7 +46,7 @@ TEST(WatchDisplay, APipeGetsALineForEachFinishedTrial) {
 TEST(WatchDisplay, ARecoveryShowsBothPlans) {
   std::ostringstream out;
   WatchDisplay display(Terminal{}, out);
-  TrialChanged change = Change("replanned", TrialState::kRunning);
+  TrialEvent change = Change("replanned", TrialState::kRunning);
   change.trial.attempts.push_back(
       {.plan = {.effective_batch = 64, .micro_batch = 64},
        .final_plan = MemoryPlan{.effective_batch = 64, .micro_batch = 32}});
@@ -94,7 +94,7 @@ TEST(WatchLines, EachEventIsAnObjectOnALineOfItsOwn) {
 TEST(WatchDisplay, TheStepOfARunningTrialIsShown) {
   std::ostringstream out;
   WatchDisplay display(Terminal{.interactive = true}, out);
-  TrialChanged measured = Change("measured", TrialState::kRunning);
+  TrialEvent measured = Change("measured", TrialState::kRunning);
   measured.trial.last_measurement = Measurement{.step = 120};
   display.Show(measured, Running());
   EXPECT_NE(out.str().find("1 running (#2 step 120)"), std::string::npos) << out.str();
