@@ -62,7 +62,7 @@ Failed Unread(const UnreadObjective& unread, const std::string& metric,
           .message = std::move(text)};
 }
 
-std::string WithTail(std::string message, const MetricReader& printed) {
+std::string WithTail(const std::string& message, const MetricReader& printed) {
   const std::string tail = printed.Tail();
   if (tail.empty()) return absl::StrCat(message, "; it printed nothing");
   return absl::StrCat(message, kLastOutput, "\n", tail);
@@ -95,8 +95,7 @@ Failed WithoutResult(const RunFacts& facts, const MetricReader& printed,
                       out->append(entry.first);
                     }));
   }
-  return {.failure_class = FailureClass::kBadConfiguration,
-          .message = WithTail(std::move(text), printed)};
+  return {.failure_class = FailureClass::kBadConfiguration, .message = WithTail(text, printed)};
 }
 
 RunVerdict EndedBadly(const RunFacts& facts, const MetricReader& printed) {
