@@ -1,6 +1,7 @@
 #include "worker/command/judge_run.h"
 
 #include <algorithm>
+#include <csignal>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -104,6 +105,7 @@ RunVerdict EndedBadly(const RunFacts& facts, const MetricReader& printed) {
                                            : absl::StrCat("exited with status ", exit.code);
   return {.outcome = Failed{.failure_class = FailureClass::kInternal,
                             .message = WithTail(absl::StrCat("the program ", end), printed)},
+          .signal = exit.signal == SIGKILL ? SIGKILL : 0,
           .cannot_start =
               printed.last() ? "" : WhyNotStarted(exit.code, printed.Tail(), facts.command_text)};
 }

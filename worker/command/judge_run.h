@@ -36,6 +36,7 @@ struct RunFacts {
 
 struct RunVerdict {
   std::optional<TrialOutcome> outcome;  // nullopt: stopped on request without a result
+  int signal = 0;                       // see CommandEnd
   std::string cannot_start;             // WhyNotStarted, where nothing was measured
 };
 

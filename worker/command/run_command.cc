@@ -88,8 +88,8 @@ class CommandRun {
                .objective = job.objective.metric,
                .command_text = options.command.PlainText()} {}
 
-  // How the program ended; nullopt: stopped on request without a result.
-  std::optional<TrialOutcome> Run() {
+  // Once.
+  RunVerdict Run() {
     const std::map<std::string, std::string> values = JobValues(job_, facts_.plan);
     const absl::StatusOr<std::string> command =
         options_.command.Fill(job_.params, values, /*for_shell=*/true);
@@ -117,16 +117,10 @@ class CommandRun {
     facts_.exit = ExitOf((*child)->End());
     if (on_cpu()) facts_.peak = std::max(facts_.peak, (*child)->largest_resident());
     facts_.metrics_text = MetricsText(before);
-    RunVerdict verdict = JudgeRun(facts_, reader_);
-    cannot_start_ = std::move(verdict.cannot_start);
-    return std::move(verdict.outcome);
+    return JudgeRun(facts_, reader_);
   }
 
   bool stopped() const { return facts_.stop_reason.has_value(); }
-  // SIGKILL where another one has killed the program by it; else 0.
-  int signal() const { return reader_.error().ok() && facts_.exit.signal == SIGKILL ? SIGKILL : 0; }
-  // CommandEnd::cannot_start.
-  const std::string& cannot_start() const { return cannot_start_; }
   // Of the device's memory; 0 where a card is not seen.
   Bytes peak() const { return facts_.peak; }
 
@@ -135,14 +129,14 @@ class CommandRun {
   // Also where the worker is gone (MessageChannel).
   bool is_abandoned() const { return facts_.stop_reason == "lease lost"; }
 
-  static TrialOutcome Misconfigured(const char* option, const absl::Status& status) {
-    return Failed{.failure_class = FailureClass::kBadConfiguration,
-                  .message = absl::StrCat(option, ": ", status.message())};
+  static RunVerdict Misconfigured(const char* option, const absl::Status& status) {
+    return {Failed{.failure_class = FailureClass::kBadConfiguration,
+                   .message = absl::StrCat(option, ": ", status.message())}};
   }
 
-  static TrialOutcome CannotRun(const absl::Status& status) {
-    return Failed{.failure_class = FailureClass::kInternal,
-                  .message = std::string(status.message())};
+  static RunVerdict CannotRun(const absl::Status& status) {
+    return {
+        Failed{.failure_class = FailureClass::kInternal, .message = std::string(status.message())}};
   }
 
   // The files that the command names.
@@ -216,7 +210,6 @@ class CommandRun {
   StopSource& stop_;
   MetricReader reader_;
   RunFacts facts_;
-  std::string cannot_start_;
 };
 
 }  // namespace
@@ -230,18 +223,15 @@ CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, Even
   Bytes& peak = job.device == "cpu" ? memory.live_peak : memory.device_peak;
   for (;;) {
     CommandRun run(options, job, plan, WatchCard(probe, card), events, stop);
-    end.message.outcome = run.Run();
+    RunVerdict verdict = run.Run();
+    end.signal = verdict.signal;
+    end.cannot_start = std::move(verdict.cannot_start);
+    end.message.outcome = std::move(verdict.outcome);
     end.message.final_plan = plan;
     peak = std::max(peak, run.peak());
     const auto* const oom =
         end.message.outcome ? std::get_if<OutOfMemory>(&*end.message.outcome) : nullptr;
-    if (oom == nullptr) {
-      const bool failed =
-          end.message.outcome && std::holds_alternative<Failed>(*end.message.outcome);
-      end.signal = failed ? run.signal() : 0;
-      end.cannot_start = run.cannot_start();
-      return end;
-    }
+    if (oom == nullptr) return end;
     ++memory.num_ooms;
     events.Send(MemoryMessage{
         .stage = "OOM Error", .peak = run.peak(), .predicted = job.predicted, .step = oom->step});

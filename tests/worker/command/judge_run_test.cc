@@ -185,6 +185,17 @@ TEST(JudgeRun, EveryEndHasItsVerdict) {
   }
 }
 
+// Who killed it is for the worker to say; other signals are the program's own.
+TEST(JudgeRun, GivesOnASigkillOfAnother) {
+  EXPECT_EQ(JudgeRun(Facts(kKilled), Printed({})).signal, SIGKILL);
+  EXPECT_EQ(JudgeRun(Facts({.signal = SIGSEGV}), Printed({})).signal, 0);
+  EXPECT_EQ(JudgeRun(Facts(kBadly), Printed({})).signal, 0);
+  EXPECT_EQ(JudgeRun(Facts(kKilled), Printed(kMisread)).signal, 0) << "ours";
+  EXPECT_EQ(JudgeRun(OverLimit(std::nullopt), Printed({})).signal, 0) << "ours";
+  EXPECT_EQ(JudgeRun(Stopped("drain", kKilled), Printed({})).signal, 0) << "ours";
+  EXPECT_EQ(JudgeRun(Facts(kKilled), Printed(kOutOfMemory)).signal, 0) << "it told why";
+}
+
 TEST(JudgeRun, AProgramThatIsNotThereCannotStart) {
   const std::string line = "/bin/sh: 1: train.py: not found";
   const RunFacts facts = Facts({.code = 127});
