@@ -74,7 +74,8 @@ class TrialRun {
     auto folder = OpenModelFolder(job_, options_);
     if (!folder.ok()) return Failure(FailureClass::kBadModel, folder.status());
     folder_ = *std::move(folder);
-    valid = CheckModel(options_.config, folder_.shape, *ParseTaskKind(job_.task));
+    valid = CheckUnpadded(options_.config, folder_.shape, *ParseTaskKind(job_.task));
+    if (valid.ok()) valid = CheckTrainedParts(options_.config, folder_.shape);
     if (!valid.ok()) return Failure(FailureClass::kBadConfiguration, valid);
     auto data = LoadTextData(job_, options_, folder_, around_.tokens);
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());

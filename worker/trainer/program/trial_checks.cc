@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "common/models/task_kind.h"
 #include "memory/need/memory_replay.h"
 #include "memory/plan/fit_decision.h"
 
@@ -40,11 +41,6 @@ absl::Status CheckJob(const TrainerJob& job, const TrainingOptions& options) {
   }
   if (job.epochs >= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("epochs: expected at least 1, got ", job.epochs));
-}
-
-absl::Status CheckModel(const TrainingConfig& config, const ModelShape& shape, TaskKind task) {
-  HPO_RETURN_IF_ERROR(CheckUnpadded(config, shape, task));
-  return CheckTrainedParts(config, shape);
 }
 
 std::vector<std::string> DataWarnings(const TrainerJob& job, const TrainingConfig& config,

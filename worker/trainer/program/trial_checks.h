@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/models/model_spec.h"
-#include "common/models/task_kind.h"
 #include "common/protocol/trainer_protocol.h"
 #include "memory/plan/memory_plan.h"
 #include "worker/trainer/data/training_options.h"
@@ -18,10 +17,6 @@ namespace hpo {
 // Whether the job is one of this trainer's, and has what its task needs.
 //   InvalidArgument  not so; names the field or parameter, what was expected and what came
 absl::Status CheckJob(const TrainerJob& job, const TrainingOptions& options);
-
-// Whether a model of this shape can be trained so.
-//   InvalidArgument  see CheckUnpadded and CheckTrainedParts
-absl::Status CheckModel(const TrainingConfig& config, const ModelShape& shape, TaskKind task);
 
 // What a person should know of the data: those of reading them, labels without a row, names that
 // no span is learnt of, rows that are longer than the model's positions.

@@ -37,7 +37,7 @@ TrainLoop::TrainLoop(TrainLoopParts parts, const MemoryPlan& plan)
 
 TrainLoopResult TrainLoop::Run() {
   parts_.task.module().train();
-  TakeUp();
+  Resume();
   parts_.task.SetExecution(ExecutionOf(parts_.options.config, state_.plan));
   TrainState now;
   while (now.action != TrainAction::kEnd) {
@@ -50,7 +50,7 @@ TrainLoopResult TrainLoop::Run() {
           .best_kept = state_.best_kept};
 }
 
-void TrainLoop::TakeUp() {
+void TrainLoop::Resume() {
   if (parts_.checkpoints == nullptr) return;
   std::optional<LoopState> reached = parts_.checkpoints->Restore();
   if (!reached.has_value()) {

@@ -47,7 +47,7 @@ class TrainLoop {
 
  private:
   // Goes on where an earlier attempt was, as its checkpoint says.
-  void TakeUp();
+  void Resume();
   TrainPlace Place() const;
   TrainEvent Do(TrainAction action);
   // Both parts of the probe, and the comparison; nothing with the policy kOff.

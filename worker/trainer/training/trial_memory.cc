@@ -72,7 +72,7 @@ std::optional<TrialOutcome> TrialMemory::Recover(const BatchAttempt& attempt,
                .certain = fault.certain,
                .may_shrink = may_shrink(),
                .steps_done = state_.step > 0};
-  if (!met.device_lost) met.kind = Tell(attempt);
+  if (!met.device_lost) met.kind = ReportShortage(attempt);
   RecoveryEvent event = met;
   while (true) {
     RecoveryStep next = NextRecovery(std::move(recovery_), event);
@@ -109,7 +109,7 @@ std::optional<TrialOutcome> TrialMemory::Recover(const BatchAttempt& attempt,
   return std::nullopt;
 }
 
-OomKind TrialMemory::Tell(const BatchAttempt& attempt) {
+OomKind TrialMemory::ReportShortage(const BatchAttempt& attempt) {
   const Bytes needed = NeededAtLeast(*attempt.fault, attempt.use);
   parts_.log.OutOfMemoryMet(attempt.use, needed,
                             replanner_.PredictedPeak(state_.plan).value_or(Bytes{}), state_.step);

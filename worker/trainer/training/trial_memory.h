@@ -42,8 +42,8 @@ class TrialMemory {
   // After a fault: nullopt when the work may be redone.
   std::optional<TrialOutcome> Recover(const BatchAttempt& attempt,
                                       absl::FunctionRef<bool()> shrink);
-  // Tells of the fault, and learns from it.
-  OomKind Tell(const BatchAttempt& attempt);
+  // Reports what was needed, and corrects the estimate by it. Returns the kind.
+  OomKind ReportShortage(const BatchAttempt& attempt);
   bool ShrinkPlan();
   bool ShrinkEvaluation();
   void UsePlan(const MemoryPlan& plan, const std::string& why);
