@@ -13,7 +13,7 @@
 #include "server/storage/answer_store.h"
 #include "server/storage/row_codec.h"
 
-namespace hpo::server {
+namespace hpo {
 
 // With its space and its constraints, of which its list of fields says nothing.
 template <>
@@ -21,6 +21,10 @@ struct JsonForm<StudySpec> {
   static nlohmann::json Write(const StudySpec& spec) { return StudyToJson(spec); }
   static absl::StatusOr<StudySpec> Read(const nlohmann::json& json) { return StudyFromJson(json); }
 };
+
+}  // namespace hpo
+
+namespace hpo::server {
 
 void VisitColumns(Is<StudyRecord> auto& study, auto visit) {
   visit({"id"}, study.id);

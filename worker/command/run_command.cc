@@ -13,21 +13,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "common/base/json_reader.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
-#include "common/base/utf8.h"
 #include "common/device/process_tree.h"
 #include "common/files/read_file.h"
-#include "common/files/spawn.h"
 #include "common/files/write_file.h"
-#include "common/study/outcome_text.h"
 #include "worker/command/card_watch.h"
 #include "worker/command/child_process.h"
+#include "worker/command/judge_run.h"
 #include "worker/command/param_text.h"
-#include "worker/command/unstarted_program.h"
 
 namespace hpo::command {
 namespace {
@@ -46,13 +41,6 @@ FileTime WrittenAt(const std::string& path) {
   const auto time = std::filesystem::last_write_time(path, error);
   return error ? FileTime() : time;
 }
-
-// How a run ended: one of the two is not 0 where it ended badly. A shell says 128 + signal for what
-// it ran.
-struct RunExit {
-  int code = 0;
-  int signal = 0;
-};
 
 RunExit ExitOf(int status) {
   if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status)};
@@ -91,25 +79,28 @@ class CommandRun {
              std::optional<CardWatch> card, EventSink& events, StopSource& stop)
       : options_(options),
         job_(job),
-        plan_(plan),
         card_(std::move(card)),
         events_(events),
         stop_(stop),
-        reader_(job.task.objective.metric, options.patterns) {}
+        reader_(job.task.objective.metric, options.patterns),
+        facts_{.limit = job.task.limit,
+               .plan = plan,
+               .objective = job.task.objective.metric,
+               .command_text = options.command.PlainText()} {}
 
-  // How the program ended; nullopt: stopped on request without a result.
-  std::optional<TrialOutcome> Run() {
-    const std::map<std::string, std::string> values = JobValues(job_, plan_);
+  // Once.
+  RunVerdict Run() {
+    const std::map<std::string, std::string> values = JobValues(job_, facts_.plan);
     const absl::StatusOr<std::string> command =
         options_.command.Fill(job_.task.params, values, /*for_shell=*/true);
     if (!command.ok()) return Misconfigured("--trainer", command.status());
     absl::StatusOr<std::string> metrics_file =
         options_.metrics_file.Fill(job_.task.params, values, /*for_shell=*/false);
     if (!metrics_file.ok()) return Misconfigured("--metrics-file", metrics_file.status());
-    metrics_file_ = *std::move(metrics_file);
+    facts_.metrics_file = *std::move(metrics_file);
     const absl::Status configured = WriteConfigs(values);
     if (!configured.ok()) return CannotRun(configured);
-    const FileTime before = WrittenAt(metrics_file_);
+    const FileTime before = WrittenAt(facts_.metrics_file);
     absl::StatusOr<std::unique_ptr<ChildProcess>> child =
         ChildProcess::Start(*command, ProgramEnvironment(job_));
     if (!child.ok()) return CannotRun(child.status());
@@ -123,33 +114,29 @@ class CommandRun {
                                kMetricLimit.most, ", with names of at most ", kNameLimit.most,
                                " bytes")});
     }
-    exit_ = ExitOf((*child)->End());
-    if (on_cpu()) peak_ = std::max(peak_, (*child)->largest_resident());
-    metrics_file_is_new_ = WrittenAt(metrics_file_) != before;
-    return Judge();
+    facts_.exit = ExitOf((*child)->End());
+    if (on_cpu()) facts_.peak = std::max(facts_.peak, (*child)->largest_resident());
+    facts_.metrics_text = MetricsText(before);
+    return JudgeRun(facts_, reader_);
   }
 
-  bool stopped() const { return stop_reason_.has_value(); }
-  // SIGKILL where another one has killed the program by it; else 0.
-  int signal() const { return reader_.error().ok() && exit_.signal == SIGKILL ? SIGKILL : 0; }
-  // CommandEnd::cannot_start.
-  const std::string& cannot_start() const { return cannot_start_; }
+  bool stopped() const { return facts_.stop_reason.has_value(); }
   // Of the device's memory; 0 where a card is not seen.
-  Bytes peak() const { return peak_; }
+  Bytes peak() const { return facts_.peak; }
 
  private:
   bool on_cpu() const { return job_.device == "cpu"; }
   // Also where the worker is gone (MessageChannel).
-  bool is_abandoned() const { return stop_reason_ == "lease lost"; }
+  bool is_abandoned() const { return facts_.stop_reason == "lease lost"; }
 
-  static TrialOutcome Misconfigured(const char* option, const absl::Status& status) {
-    return Failed{.failure_class = FailureClass::kBadConfiguration,
-                  .message = absl::StrCat(option, ": ", status.message())};
+  static RunVerdict Misconfigured(const char* option, const absl::Status& status) {
+    return {Failed{.failure_class = FailureClass::kBadConfiguration,
+                   .message = absl::StrCat(option, ": ", status.message())}};
   }
 
-  static TrialOutcome CannotRun(const absl::Status& status) {
-    return Failed{.failure_class = FailureClass::kInternal,
-                  .message = std::string(status.message())};
+  static RunVerdict CannotRun(const absl::Status& status) {
+    return {
+        Failed{.failure_class = FailureClass::kInternal, .message = std::string(status.message())}};
   }
 
   // The files that the command names.
@@ -177,9 +164,9 @@ class CommandRun {
       const bool ended = child.HasEnded();
       if (ended) quiet_at = std::min(quiet_at, now + kLastWords);
       if (now >= quiet_at || (ended && is_abandoned())) return;
-      if (!stop_reason_) {
+      if (!facts_.stop_reason) {
         if (const std::optional<StopRequest> asked = stop_.Poll()) {
-          stop_reason_ = asked->reason;
+          facts_.stop_reason = asked->reason;
           child.Signal(SIGTERM);
           kill_at = now + (is_abandoned() ? std::min(kAbandonedGrace, options_.stop_grace)
                                           : options_.stop_grace);
@@ -199,152 +186,30 @@ class CommandRun {
   }
 
   void WatchMemory(ChildProcess& child) {
-    if (card_.has_value()) peak_ = std::max(peak_, card_->Held(Descendants(getpid())));
-    if (!on_cpu() || over_limit_) return;
-    peak_ = std::max(peak_, child.Resident());
-    if (job_.task.limit.count == 0 || peak_ <= job_.task.limit) return;
-    over_limit_ = true;
+    if (card_.has_value()) facts_.peak = std::max(facts_.peak, card_->Held(Descendants(getpid())));
+    if (!on_cpu() || facts_.over_limit) return;
+    facts_.peak = std::max(facts_.peak, child.Resident());
+    if (facts_.limit.count == 0 || facts_.peak <= facts_.limit) return;
+    facts_.over_limit = true;
     child.Signal(SIGKILL);
   }
 
-  std::optional<TrialOutcome> Judge() {
-    const bool ended_well = exit_.code == 0 && exit_.signal == 0;
-    if (over_limit_) {
-      return RanOut(OomKind::kConfiguration, absl::StrCat("the program held ", FormatBytes(peak_),
-                                                          " of host memory; the trial's limit is ",
-                                                          FormatBytes(job_.task.limit)));
+  // What the metrics file holds, where this run has written it.
+  absl::StatusOr<std::string> MetricsText(const FileTime& before) const {
+    if (facts_.metrics_file.empty()) return std::string();
+    if (WrittenAt(facts_.metrics_file) == before) {
+      return absl::NotFoundError("which it has not written");
     }
-    if (!reader_.error().ok()) return Misread();
-    const bool is_unread = ended_well && metrics_file_.empty() && reader_.unread().has_value();
-    if (stopped() && (!ended_well || is_unread)) return Stopped();
-    if (is_unread) return Unread(*reader_.unread());
-    const absl::StatusOr<Metrics> metrics = Result();
-    const bool has_result = metrics.ok() && metrics->contains(job_.task.objective.metric);
-    if (ended_well && has_result) {
-      return Completed{.metrics = *metrics};
-    }
-    if (!reader_.oom_line().empty()) {
-      return RanOut(reader_.is_host_oom() ? OomKind::kHost : OomKind::kConfiguration,
-                    reader_.oom_line());
-    }
-    if (stopped()) return Stopped();
-    if (ended_well) return WithoutResult(metrics);
-    cannot_start_ = reader_.last()
-                        ? ""
-                        : WhyNotStarted(exit_.code, reader_.Tail(), options_.command.PlainText());
-    const std::string end = exit_.signal != 0
-                                ? absl::StrCat("was killed by ", SignalName(exit_.signal))
-                                : absl::StrCat("exited with status ", exit_.code);
-    return Failed{.failure_class = FailureClass::kInternal,
-                  .message = WithTail(absl::StrCat("the program ", end))};
-  }
-
-  TrialOutcome Misread() const {
-    return Failed{.failure_class = FailureClass::kBadConfiguration,
-                  .message = std::string(reader_.error().message())};
-  }
-
-  // The last measurement is not the result, and nobody would see that.
-  TrialOutcome Unread(const UnreadObjective& unread) const {
-    const std::string& metric = job_.task.objective.metric;
-    std::string text;
-    const bool is_null = unread.value && (*unread.value == "None" || *unread.value == "null");
-    if (unread.value) {
-      text = absl::StrCat("expected a ", is_null ? "finite " : "", "number as the metric ", metric,
-                          ", got ", CutAfter(*unread.value, 80));
-    } else {
-      text = absl::StrCat("the metric ", metric, " cannot be read, as the dict around it is not ",
-                          "understood");
-    }
-    absl::StrAppend(&text, ", in the line '", unread.line, "'");
-    if (reader_.last()) {
-      absl::StrAppend(&text, "; the value before it, ", reader_.last()->metrics.at(metric),
-                      ", is not taken as the result");
-    }
-    if (!is_null) {
-      absl::StrAppend(&text, "; let the program print {\"", metric,
-                      "\": 0.5} as its last such line");
-    }
-    return Failed{
-        .failure_class = is_null ? FailureClass::kDiverged : FailureClass::kBadConfiguration,
-        .message = std::move(text)};
-  }
-
-  std::string WithTail(std::string message) const {
-    const std::string tail = reader_.Tail();
-    if (tail.empty()) return absl::StrCat(message, "; it printed nothing");
-    return absl::StrCat(message, kLastOutput, "\n", tail);
-  }
-
-  std::optional<TrialOutcome> Stopped() const {
-    if (*stop_reason_ != "pruned" && *stop_reason_ != "time limit") return std::nullopt;
-    StoppedByPruner pruned;
-    if (reader_.last()) {
-      pruned.step = reader_.last()->step;
-      pruned.metrics = reader_.last()->metrics;
-    }
-    return pruned;
-  }
-
-  // What came, with the objective's metric or without; the error says what is wrong with the file.
-  absl::StatusOr<Metrics> Result() const {
-    if (metrics_file_.empty()) {
-      return reader_.last() ? reader_.last()->metrics : reader_.other_metrics();
-    }
-    if (!metrics_file_is_new_) return absl::NotFoundError("which it has not written");
-    HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(metrics_file_));
-    if (const std::optional<Metrics> metrics = ParseMetrics(text, job_.task.objective.metric)) {
-      return *metrics;
-    }
-    return absl::InvalidArgumentError(absl::StrCat("got ", DescribeJson(text)));
-  }
-
-  TrialOutcome WithoutResult(const absl::StatusOr<Metrics>& metrics) const {
-    const std::string& metric = job_.task.objective.metric;
-    std::string text = absl::StrCat("the program exited with status 0 without the metric ", metric);
-    if (metrics_file_.empty()) {
-      absl::StrAppend(&text, ": expected a line such as {\"", metric,
-                      "\": 0.5}, or one that --metric-pattern finds");
-    } else {
-      absl::StrAppend(&text, ": expected {\"", metric, "\": 0.5} in ", metrics_file_);
-    }
-    if (!metrics.ok()) absl::StrAppend(&text, ", ", metrics.status().message());
-    if (metrics.ok() && !metrics->empty()) {
-      absl::StrAppend(&text, "; got ",
-                      absl::StrJoin(*metrics, ", ", [](std::string* out, const auto& entry) {
-                        out->append(entry.first);
-                      }));
-    }
-    return Failed{.failure_class = FailureClass::kBadConfiguration,
-                  .message = WithTail(std::move(text))};
-  }
-
-  TrialOutcome RanOut(OomKind kind, std::string message) const {
-    OutOfMemory oom;
-    oom.kind = kind;
-    oom.peak = peak();
-    oom.limit = job_.task.limit;
-    oom.step = reader_.last() ? reader_.last()->step : 0;
-    oom.plan = plan_;
-    oom.message = std::move(message);
-    oom.traceback = reader_.Tail();
-    return oom;
+    return ReadFile(facts_.metrics_file);
   }
 
   const CommandOptions& options_;
   const TrainerJob& job_;
-  const MemoryPlan plan_;
   std::optional<CardWatch> card_;
   EventSink& events_;
   StopSource& stop_;
   MetricReader reader_;
-  std::string metrics_file_;
-  bool metrics_file_is_new_ = false;
-  std::optional<std::string> stop_reason_;
-  RunExit exit_;
-  Bytes peak_;
-  bool over_limit_ = false;
-  std::string cannot_start_;
+  RunFacts facts_;
 };
 
 }  // namespace
@@ -358,18 +223,15 @@ CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, Even
   Bytes& peak = job.device == "cpu" ? memory.live_peak : memory.device_peak;
   for (;;) {
     CommandRun run(options, job, plan, WatchCard(probe, card), events, stop);
-    end.message.outcome = run.Run();
+    RunVerdict verdict = run.Run();
+    end.signal = verdict.signal;
+    end.cannot_start = std::move(verdict.cannot_start);
+    end.message.outcome = std::move(verdict.outcome);
     end.message.final_plan = plan;
     peak = std::max(peak, run.peak());
     const auto* const oom =
         end.message.outcome ? std::get_if<OutOfMemory>(&*end.message.outcome) : nullptr;
-    if (oom == nullptr) {
-      const bool failed =
-          end.message.outcome && std::holds_alternative<Failed>(*end.message.outcome);
-      end.signal = failed ? run.signal() : 0;
-      end.cannot_start = run.cannot_start();
-      return end;
-    }
+    if (oom == nullptr) return end;
     ++memory.num_ooms;
     events.Send(MemoryMessage{.stage = "OOM Error",
                               .peak = run.peak(),

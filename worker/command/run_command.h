@@ -31,7 +31,7 @@ struct CommandEnd {
   // for want of memory or somebody else. 0: no. Other signals are the program's own failure, which
   // another attempt would repeat.
   int signal = 0;
-  // Why the program cannot be started, by this trial or any other (unstarted_program.h); empty: it
+  // Why the program cannot be started, by this trial or any other (judge_run.h); empty: it
   // can. The outcome is then that of the trial alone.
   std::string cannot_start;
 };

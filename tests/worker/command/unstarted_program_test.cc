@@ -1,7 +1,6 @@
-#include "worker/command/unstarted_program.h"
-
 #include "gtest/gtest.h"
 #include "worker/command/command_template.h"
+#include "worker/command/judge_run.h"
 
 namespace hpo::command {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
-#include "worker/trainer/memory/device_memory.h"
+#include "worker/trainer/memory/open_device.h"
 #include "worker/trainer/models/files/weights.h"
 #include "worker/trainer/optimizers/adamw.h"
 #include "worker/trainer/tasks/text_classification.h"

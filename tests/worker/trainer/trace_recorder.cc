@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "worker/trainer/memory/open_device.h"
 
 namespace hpo::trainer {
 namespace {

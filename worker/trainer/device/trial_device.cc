@@ -10,6 +10,7 @@
 #include "worker/trainer/base/trial_log.h"
 #include "worker/trainer/memory/error_text.h"
 #include "worker/trainer/memory/memory_fault.h"
+#include "worker/trainer/memory/open_device.h"
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/models/layers/attention.h"
 

@@ -1,26 +1,15 @@
-// What a device's allocator does, event by event, and the file format that keeps it.
-//
-// Format, one item a line: "hpo-trace 1", then free lines starting with "#", then events.
-//   + BLOCK BYTES [STREAM]  allocated; blocks and streams are numbered from 0 as they appear, and
-//                           stream 0 is left out
-//   - BLOCK                 freed
-//   S BYTES, s BYTES        a segment taken from the device, given back
-//   M BYTES, m BYTES        pages mapped, unmapped (expandable segments)
-//   ! BYTES                 out of memory, for a request of so many bytes
+// What a device's allocator does, event by event.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "absl/status/statusor.h"
-
 namespace hpo::trainer {
 
 struct AllocatorEvent {
-  char kind = '+';  // as in the file
+  char kind = '+';  // as in the file (trace_text.h)
   int64_t block = 0;
   int64_t bytes = 0;
   int64_t stream = 0;
@@ -47,14 +36,6 @@ class AllocatorLog {
   // log, and not of Held, is not part of it. Only while nothing allocates.
   virtual std::vector<AllocatorEvent> Take() = 0;
 };
-
-// Of "cpu" (the counting allocator; sizes as counted) or "cuda:N" (the caching allocator).
-//   InvalidArgument, FailedPrecondition  see OpenDeviceMemory
-absl::StatusOr<std::unique_ptr<AllocatorLog>> OpenAllocatorLog(const std::string& device);
-
-// `about`: lines for the head of the file, without "#".
-std::string FormatTrace(const std::vector<AllocatorEvent>& events,
-                        const std::vector<std::string>& about);
 
 // Gives addresses their numbers. Not thread-safe.
 class BlockNumbers {

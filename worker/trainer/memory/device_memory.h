@@ -3,11 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "common/base/bytes.h"
 #include "memory/allocator/allocator_model.h"
 
@@ -79,16 +77,5 @@ class DeviceMemory {
 
   virtual DeviceDescription Describe() const = 0;
 };
-
-// N of "cuda:N"; nullopt for "cpu".
-//   InvalidArgument  neither
-absl::StatusOr<std::optional<int>> CardNumber(const std::string& device);
-
-// The memory of `device`, "cpu" or "cuda:N". At most one object for each device lives at a time.
-// A CPU gets the counting allocator; for CUDA lib/hpo_cuda.so beside the program's folder is loaded
-// (docs/adr/001-cuda-code-in-a-module.md). Throws what torch throws where a card fails.
-//   InvalidArgument     not such a name
-//   FailedPrecondition  no module, CUDA library, driver or card; says what to do
-absl::StatusOr<std::unique_ptr<DeviceMemory>> OpenDeviceMemory(const std::string& device);
 
 }  // namespace hpo::trainer

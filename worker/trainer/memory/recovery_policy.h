@@ -13,13 +13,14 @@
 //  7. Live bytes are compared with the baseline, exactly: TryBatch.
 //  8. A smaller plan, by the corrected estimate: a smaller micro-batch, then layers computed again
 //     where the study allows it (Replanner, memory/replanner.h).
-//  9. The same effective batch runs again: TrainLoop::RunGuarded.
+//  9. The same effective batch runs again: TrialMemory::Run (training/trial_memory.h).
 // 10. What was seen is told, "needs more than ...": StageLog::OutOfMemoryMet.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <variant>
 
-#include "common/study/study.h"
 #include "common/study/trial.h"
 
 namespace hpo::trainer {
@@ -28,7 +29,10 @@ enum class RecoveryAction {
   kShrink,           // a smaller plan, then again
   kRedo,             // the same again, now that caches are empty
   kRenewWorkspaces,  // the same again, with new workspaces of the libraries
-  kEnd,              // the attempt is over
+  kEnd,              // the attempt is over, out of memory
+  kExpandSegments,   // kRedo, in segments that grow
+  kFail,             // the attempt is over: what only looked like memory does not go away
+  kLoseDevice,       // the attempt is over, and the process too
 };
 
 struct RecoveryCase {
@@ -47,5 +51,36 @@ struct RecoveryCase {
 // Where shrinking is out of the question, A, C and D renew workspaces once before the end. A lost
 // device is no case: its process ends.
 RecoveryAction DecideRecovery(const RecoveryCase& now);
+
+// What a trial has tried so far, and the error that it deals with.
+struct RecoveryState {
+  RecoveryCase now;
+  bool certain = true;  // MemoryFault::certain of that error
+  std::map<OomKind, int64_t> redos;
+  bool workspaces_renewed = false;
+};
+
+// An error was met, and cleaned up after.
+struct FaultMet {
+  OomKind kind = OomKind::kConfiguration;
+  bool device_lost = false;
+  bool clean = true;       // BatchAttempt::clean
+  bool certain = true;     // MemoryFault::certain
+  bool may_shrink = true;  // the policy allows it
+  bool steps_done = false;
+};
+// The last action could not be done: there is nothing smaller, or no workspace to renew.
+struct NothingDone {};
+
+using RecoveryEvent = std::variant<FaultMet, NothingDone>;
+
+struct RecoveryStep {
+  RecoveryState state;
+  RecoveryAction action = RecoveryAction::kEnd;
+};
+
+// DecideRecovery over the course of a trial, one error after another. What is not clean ends; all
+// other errors count.
+RecoveryStep NextRecovery(RecoveryState state, const RecoveryEvent& event);
 
 }  // namespace hpo::trainer

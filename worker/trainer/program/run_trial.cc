@@ -10,8 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
-#include "memory/need/memory_replay.h"
-#include "memory/plan/fit_decision.h"
 #include "memory/plan/memory_plan.h"
 #include "nlohmann/json.hpp"
 #include "worker/trainer/base/trial_log.h"
@@ -25,6 +23,7 @@
 #include "worker/trainer/models/files/weight_files.h"
 #include "worker/trainer/models/files/weights.h"
 #include "worker/trainer/optimizers/optimizer.h"
+#include "worker/trainer/program/trial_checks.h"
 #include "worker/trainer/tasks/make_task.h"
 #include "worker/trainer/training/oom_outcome.h"
 #include "worker/trainer/training/train_loop.h"
@@ -34,13 +33,6 @@ namespace {
 
 Failed Failure(FailureClass failure_class, const absl::Status& status) {
   return Failed{.failure_class = failure_class, .message = std::string(status.message())};
-}
-
-// Whether the model can be trained as the parameters want it.
-absl::Status CheckModel(const memory::TrainingConfig& config, const ModelShape& shape,
-                        TaskKind task) {
-  HPO_RETURN_IF_ERROR(memory::CheckUnpadded(config, shape, task));
-  return memory::CheckTrainedParts(config, shape);
 }
 
 // What a trial meets besides its device.
@@ -76,132 +68,40 @@ class TrialRun {
     auto options = ReadTrainingOptions(job_.task.params, job_.task.seed);
     if (!options.ok()) return Failure(FailureClass::kBadConfiguration, options.status());
     options_ = *std::move(options);
-    if (const absl::Status valid = CheckJob(); !valid.ok()) {
-      return Failure(FailureClass::kBadConfiguration, valid);
-    }
+    absl::Status valid = CheckJob(job_, options_);
+    if (valid.ok()) valid = CheckPrecision(options_, device_.device);
+    if (!valid.ok()) return Failure(FailureClass::kBadConfiguration, valid);
     auto folder = OpenModelFolder(job_, options_);
     if (!folder.ok()) return Failure(FailureClass::kBadModel, folder.status());
     folder_ = *std::move(folder);
-    const TaskKind task = *ParseTaskKind(job_.task.trainer.task);
-    if (const auto runs = CheckModel(options_.config, folder_.shape, task); !runs.ok()) {
-      return Failure(FailureClass::kBadConfiguration, runs);
-    }
+    valid = memory::CheckUnpadded(options_.config, folder_.shape,
+                                  *ParseTaskKind(job_.task.trainer.task));
+    if (valid.ok()) valid = memory::CheckTrainedParts(options_.config, folder_.shape);
+    if (!valid.ok()) return Failure(FailureClass::kBadConfiguration, valid);
     auto data = LoadTextData(job_, options_, folder_, around_.tokens);
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
     data_ = *std::move(data);
-    for (const std::string& warning : data_.warnings) TellWarning(events_, job_.trial, warning);
-    if (data_.task == TaskKind::kTextClassification) TellAbsentLabels();
-    if (data_.train_queries.has_value()) {
-      TellUnplaced(job_.task.trainer.train, data_.train_queries->spans);
-      TellUnplaced(job_.task.trainer.validation, data_.validation_queries->spans);
+    for (const std::string& warning : DataWarnings(job_, options_.config, folder_.shape, data_)) {
+      TellWarning(events_, job_.trial, warning);
     }
-    TellTruncated();
     estimate_input_ = EstimateInputOf(folder_, data_, options_, device_.profile);
     return std::nullopt;
   }
 
-  // Labels that nothing is learnt of but never to say them.
-  void TellAbsentLabels() {
-    std::vector<std::string> absent;
-    for (const int32_t label : text::AbsentLabels(data_.train)) {
-      absent.push_back(data_.labels[static_cast<size_t>(label)]);
-    }
-    if (absent.empty()) return;
-    TellWarning(events_, job_.trial,
-                absl::StrCat(job_.task.trainer.train, ": no training row has the label ",
-                             absl::StrJoin(absent, " or ")));
-  }
-
-  void TellTruncated() {
-    for (const TruncatedRows& file : data_.truncated) {
-      if (file.truncated == 0) continue;
-      TellWarning(events_, job_.trial,
-                  absl::StrFormat("%s: %d of %d rows are longer than the model's %d positions and "
-                                  "are truncated (tok.max_length: %d)",
-                                  file.path, file.truncated, file.rows, folder_.shape.max_positions,
-                                  options_.config.max_length));
-    }
-  }
-
-  // Names of aspects and opinions that no span is learnt of.
-  void TellUnplaced(const std::string& path, const text::SpanQueries& spans) {
-    if (spans.unplaced == 0) return;
-    TellWarning(events_, job_.trial,
-                absl::StrCat(path, ": ", spans.unplaced, " of ", spans.phrases,
-                             " aspects and opinions do not occur in their texts, letter for "
-                             "letter: no span is learnt for them"));
-  }
-
-  absl::Status CheckJob() const {
-    const TrainerSpec& trainer = job_.task.trainer;
-    const std::optional<TaskKind> kind = ParseTaskKind(trainer.task);
-    if (!kind.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("task: expected ", TaskNames(), ", got '", trainer.task, "'"));
-    }
-    HPO_RETURN_IF_ERROR(
-        Annotate(CheckMetric(*kind, job_.task.objective.metric), "objective.metric"));
-    const bool has_classes = *kind == TaskKind::kTextClassification || AsksQueries(*kind);
-    if (!has_classes && (options_.config.weighs_classes || options_.config.smooths_labels)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("train.class_weights, train.label_smoothing: expected neither with ",
-                       trainer.task, ", which has no classes"));
-    }
-    if (trainer.model_init != "pretrained" && trainer.model_init != "random") {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "model.init: expected pretrained or random, got '", trainer.model_init, "'"));
-    }
-    HPO_RETURN_IF_ERROR(CheckPrecision(options_, device_.device));
-    if (trainer.epochs < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("epochs: expected at least 1, got ", trainer.epochs));
-    }
-    return absl::OkStatus();
-  }
-
-  // The plan to start with, or the refusal. The job's plan is taken where it is one for this
-  // configuration; where it does not fit by the estimate, a smaller one is planned here.
+  // The plan to start with, or why the trial does not start.
   std::optional<TrialOutcome> Admit() {
-    const TrialTask& task = job_.task;
-    plan_ = memory::StartingPlan(options_.config, task.plan, task.memory.policy);
-    if (!task.admission || task.limit == Bytes{} || task.memory.policy == MemoryPolicy::kOff) {
-      return std::nullopt;
-    }
-    const auto estimate = memory::EstimateWithin(estimate_input_, plan_, task.limit);
-    if (!estimate.ok()) return Failure(FailureClass::kBadConfiguration, estimate.status());
-    memory::PlannedMemory planned{
-        .plan = plan_, .estimate = *estimate, .fits = estimate->needed_limit <= task.limit};
-    if (!planned.fits) {
-      MemorySpec memory = task.memory;
-      memory.allow_checkpointing = memory.allow_checkpointing || plan_.checkpointing;
-      memory.allow_lower_precision = plan_.precision != Precision::kFloat32;
-      const auto smaller = memory::PlanMemory(estimate_input_, memory, task.limit);
-      if (!smaller.ok()) return Failure(FailureClass::kBadConfiguration, smaller.status());
-      planned = *smaller;
-      // A refusal states what would be needed.
-      if (!planned.fits) {
-        const auto replayed = memory::ReplayMemory(estimate_input_, planned.plan);
-        if (replayed.ok()) planned.estimate = *replayed;
-      }
-    }
-    plan_ = planned.plan;
+    plan_ = memory::StartingPlan(options_.config, job_.task.plan, job_.task.memory.policy);
+    if (!IsAdmitted(job_)) return std::nullopt;
+    const absl::StatusOr<memory::PlannedMemory> planned = FitTrial(job_, estimate_input_, plan_);
+    if (!planned.ok()) return Failure(FailureClass::kBadConfiguration, planned.status());
+    plan_ = planned->plan;
     LogInfo(absl::StrFormat("Trial %d - estimate: %s of %s allowed, micro-batch %d in %d parts",
-                            job_.trial.value, FormatBytes(planned.estimate.needed_limit),
-                            FormatBytes(task.limit), plan_.micro_batch, plan_.NumParts()));
-    if (planned.fits) return std::nullopt;
-    return Refusal(planned);
-  }
-
-  OutOfMemory Refusal(const memory::PlannedMemory& planned) const {
-    OutOfMemory oom;
-    oom.predicted = true;
-    oom.limit = job_.task.limit;
-    oom.needed = planned.estimate.needed_limit;
-    oom.phase = planned.estimate.peak_phase;
-    oom.plan = planned.plan;
-    oom.message = memory::ExplainMisfit(planned, job_.task.limit);
-    LogError(FormatOomBlock(job_, device_.memory->Describe().kind, oom.message));
-    return oom;
+                            job_.trial.value, FormatBytes(planned->estimate.needed_limit),
+                            FormatBytes(job_.task.limit), plan_.micro_batch, plan_.NumParts()));
+    if (planned->fits) return std::nullopt;
+    OutOfMemory refusal = Refusal(*planned, job_.task.limit);
+    LogError(FormatOomBlock(job_, device_.memory->Describe().kind, refusal.message));
+    return refusal;
   }
 
   // Model and optimizer states, all of them before the first step.

@@ -6,7 +6,7 @@
 //   configuration  "name", predicted and measured live, reserved and device peak bytes, "seconds"
 //   ladder         "name", "limit_bytes", "expected" to run, "ran", "alloc_retries" meanwhile
 //   storm          out-of-memory errors met and recovered from, and what they left behind
-//   trace          "name", "file" and number of "events" of a golden trace (allocator_log.h)
+//   trace          "name", "file" and number of "events" of a golden trace (trace_text.h)
 //   skipped        "name": there was no time left
 //   done           "seconds"
 #pragma once

@@ -3,6 +3,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
+#include "worker/trainer/memory/open_device.h"
+#include "worker/trainer/memory/trace_text.h"
 
 namespace hpo::trainer {
 namespace {
