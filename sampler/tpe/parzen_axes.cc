@@ -230,15 +230,15 @@ std::vector<double> ContinuousAxis::LogMarginals(std::span<const double> at,
   std::vector<double> logs(at.size());
   for (size_t first = 0; first < at.size(); first += kNumLanes) {
     const size_t size = std::min<size_t>(kNumLanes, at.size() - first);
-    Lanes log_prior = {};
-    Lanes sum = {};
+    double log_priors[kNumLanes] = {};
+    double sums[kNumLanes] = {};
     for (size_t i = 0; i < size; ++i) {
-      log_prior[i] = LogPrior(points[first + i].at);
-      sum[i] = points[first + i].sum.Total();
+      log_priors[i] = LogPrior(points[first + i].at);
+      sums[i] = points[first + i].sum.Total();
     }
-    sum += Exp(log_prior) * weights.prior;
-    const Lanes log = Log(sum / (total_weight_ + weights.prior));
-    for (size_t i = 0; i < size; ++i) logs[first + i] = log[i];
+    const Lanes sum = LoadLanes(sums) + Exp(LoadLanes(log_priors)) * weights.prior;
+    StoreLanes(Log(sum / (total_weight_ + weights.prior)), sums);
+    std::copy_n(sums, size, &logs[first]);
   }
   return logs;
 }
