@@ -18,8 +18,6 @@ const double kSqrtTwoPi = std::sqrt(2.0 * std::numbers::pi);
 constexpr size_t kFewInsertions = 8;
 // The least mass that a kernel has inside [0, 1]: centred at an end, as wide as it gets.
 constexpr double kLeastMass = 0.3413;
-// ln 2^53: what is smaller by that does not change a sum.
-constexpr double kLogPrecision = 36.74;
 
 // The least bandwidth among so many observations ("magic clip").
 double WidthFloor(size_t count) {
