@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "sampler/numeric/portable_math.h"
 #include "sampler/numeric/truncated_normal.h"
@@ -13,28 +12,6 @@ namespace hpo {
 namespace {
 
 using Kind = ParzenAxis::Kind;
-
-absl::Status CheckCoordinate(const ParzenAxis& axis, const Coordinate& coordinate) {
-  if (!coordinate.present) return absl::OkStatus();
-  const double limit =
-      axis.kind == Kind::kCategorical ? static_cast<double>(axis.num_choices) - 1.0 : 1.0;
-  if (!(coordinate.at >= 0.0 && coordinate.at <= limit)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected a coordinate in [0, ", limit, "], got ", coordinate.at));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckPoint(const std::vector<ParzenAxis>& axes, const Point& point) {
-  if (point.size() != axes.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected a point of ", axes.size(), " axes, got ", point.size()));
-  }
-  for (size_t i = 0; i < axes.size(); ++i) {
-    HPO_RETURN_IF_ERROR(Annotate(CheckCoordinate(axes[i], point[i]), absl::StrCat("axis ", i)));
-  }
-  return absl::OkStatus();
-}
 
 // Index of the interval of `cumulative` (increasing) that holds a uniform draw.
 size_t DrawByWeight(const std::vector<double>& cumulative, Rng& rng) {
@@ -72,22 +49,6 @@ ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weig
   }
   Refit();
   PrepareDraws();
-}
-
-absl::StatusOr<ParzenEstimator> ParzenEstimator::Create(std::vector<ParzenAxis> axes,
-                                                        std::span<const Point> points,
-                                                        double prior_weight, RowOrder order) {
-  if (!std::isfinite(prior_weight) || prior_weight <= 0.0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected a prior weight > 0, got ", prior_weight));
-  }
-  for (const Point& point : points) HPO_RETURN_IF_ERROR(CheckPoint(axes, point));
-  ParzenEstimator result(std::move(axes), prior_weight, order);
-  int64_t number = 0;
-  for (const Point& point : points) result.Insert(number++, point);
-  result.Refit();
-  result.PrepareDraws();
-  return result;
 }
 
 uint64_t ParzenEstimator::PlaceOf(const Point& point) const {

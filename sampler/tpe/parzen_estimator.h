@@ -15,7 +15,6 @@
 #include <span>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "common/base/random.h"
 #include "sampler/tpe/observation_rows.h"
 #include "sampler/tpe/parzen_mixture.h"
@@ -44,16 +43,8 @@ class ParzenEstimator {
   explicit ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weight = 1.0,
                            RowOrder order = RowOrder::kByAge);
 
-  // The estimator of `points`, oldest first.
-  //   InvalidArgument  a point of another number of axes, a position outside [0, 1] or not finite,
-  //                    an index of no choice, a prior weight that is not positive or not finite
-  static absl::StatusOr<ParzenEstimator> Create(std::vector<ParzenAxis> axes,
-                                                std::span<const Point> points,
-                                                double prior_weight = 1.0,
-                                                RowOrder order = RowOrder::kByAge);
-
-  // A new observation; a larger number is more recent. Its number is not held; its coordinates are
-  // as Create() takes them.
+  // A new observation; a larger number is more recent. Its number is not held; of each axis it has
+  // a position in [0, 1] or the index of a choice, or nothing.
   void Insert(int64_t number, const Point& point);
   void Erase(int64_t number);  // one that is held
   // The newest 25 observations count one each, older ones less (RecencyRamp).
@@ -64,7 +55,6 @@ class ParzenEstimator {
   void PrepareDraws();
 
   size_t num_observations() const { return rows_.size(); }
-  size_t num_components() const { return rows_.size() + 1; }
 
   // Natural log of the density at each point (of the mass on grid and categorical axes).
   std::vector<double> LogDensities(std::span<const Point> points, Dependence dependence) const {
