@@ -15,21 +15,19 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
-#include <map>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/base/bytes.h"
-#include "memory/allocator/block_list.h"
-#include "memory/allocator/free_pool.h"
+#include "memory/allocator/expandable_ranges.h"
+#include "memory/allocator/held_memory.h"
+#include "memory/allocator/segment_blocks.h"
 
 namespace hpo::memory {
 
 struct AllocatorOptions {
-  static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kUnlimited = CardMemory::kUnlimited;
 
   bool expandable_segments = false;
   // Blocks from this size on are neither split nor given to smaller requests.
@@ -42,31 +40,14 @@ struct AllocatorOptions {
   // What may be held from the device: that share of the card that setMemoryFraction allows. An
   // expandable segment may exceed it by less than a page. All of the card counts as no limit.
   Bytes limit{kUnlimited};
-  // The card itself, which ends whether a fraction is set or not.
-  struct Card {
-    Bytes total{kUnlimited};  // an expandable segment's addresses reach for 9/8 of it
-    Bytes left{kUnlimited};   // without what contexts and other processes hold
-    bool operator==(const Card&) const = default;
-  };
-  Card card;
+  using Card = CardMemory;
+  Card card;  // which ends whether a fraction is set or not
   bool operator==(const AllocatorOptions&) const = default;
 };
 
 //   InvalidArgument  names the option: a split size that is not above 20 MiB, a threshold outside
 //                    [0, 1), divisions that are no power of two, a negative limit or card
 absl::Status ValidateAllocatorOptions(const AllocatorOptions& options);
-
-struct AllocatorStats {
-  Bytes allocated;       // blocks handed out, their rounding and unsplit rest included
-  Bytes allocated_peak;  // torch's allocated_bytes.peak
-  Bytes reserved;        // segments (expandable: pages) held from the device
-  Bytes reserved_peak;
-  // Times that cached segments were freed for a request (num_alloc_retries).
-  int64_t num_retries = 0;
-  int64_t num_ooms = 0;
-  Bytes lacking;  // by how much the limit, or the card, was too small the last time it was
-  bool operator==(const AllocatorStats&) const = default;
-};
 
 class AllocatorModel {
  public:
@@ -88,68 +69,33 @@ class AllocatorModel {
   // Gives every segment that is wholly free back to the device (emptyCache).
   void EmptyCache();
 
-  const AllocatorStats& stats() const { return stats_; }
+  const AllocatorStats& stats() const { return held_.stats; }
 
-  // Segments in address order; for each its size and its blocks as (size, is allocated).
-  // Expandable: unmapped address space is left out.
-  struct Segment {
-    int64_t address = 0;
-    Bytes size;
-    std::vector<std::pair<Bytes, bool>> blocks;
-  };
-  std::vector<Segment> Snapshot() const;
+  using Segment = SegmentBlocks::Segment;
+  std::vector<Segment> Snapshot() const { return blocks_.Snapshot(); }
 
  private:
   static constexpr Block kNone = BlockList::kNone;
   using State = SegmentBlock::State;
 
-  struct Pools {
-    FreePool small;
-    FreePool large;
-  };
-
-  struct Request {
-    int64_t size = 0;          // rounded
-    int64_t segment_size = 0;  // what a new segment would have
-    uint8_t stream = 0;
-    bool small = false;
-  };
-
+  ExpandableRanges::Memory memory() { return {blocks_, held_, options_.card}; }
   int64_t RoundedSize(int64_t size) const;
-  FreePool& PoolOf(bool small, uint8_t stream);
-  Block BestFit(const Request& request);
-  FreePool::Place SmallestExpandable(const FreePool& pool, FreePool::Place found) const;
-  Block TakeSegment(const Request& request);
-  Block TakeNativeSegment(const Request& request);
-  Block GrowRange(const Request& request);
-  Block FindRange(const Request& request);
-  Block NewRange(const Request& request);
-  // Maps at least `size` bytes at the start of an unmapped block and merges them with free
-  // neighbours; kNone when the card has no more.
-  Block MapPages(Block unmapped, int64_t size);
-  void UnmapPages(Block block);
-  bool ShouldSplit(const SegmentBlock& block, const Request& request) const;
-  Block MergeFree(Block block);
-  bool IsWholeSegment(Block block) const;
+  Block BestFit(const SegmentRequest& request);
+  Block TakeSegment(const SegmentRequest& request);
+  Block TakeNativeSegment(const SegmentRequest& request);
+  bool ShouldSplit(const SegmentBlock& block, const SegmentRequest& request) const;
   bool CollectsGarbage() const;
   int64_t AgeOf(Block block) const;
   void CollectGarbage();
-  bool ReleaseOversize(const Request& request);
+  bool ReleaseOversize(const SegmentRequest& request);
   void ReleaseCached();
   void ReleaseCached(const FreePool& pool);
   void ReturnSegment(Block block);
 
-  // Whether `bound` has place for `more` beyond what is held.
-  bool Allows(Bytes bound, int64_t more);
-  void Reserve(int64_t bytes);
-  void InsertFree(Block block);
-  void EraseFree(Block block);
-
   AllocatorOptions options_;
-  AllocatorStats stats_;
-  BlockList blocks_;
-  std::vector<Pools> pools_;           // by stream
-  std::map<int64_t, Block> unmapped_;  // expandable: address space without pages, by address
+  HeldMemory held_;
+  SegmentBlocks blocks_;
+  ExpandableRanges ranges_;
   int64_t next_address_ = 0;
   int64_t num_large_requests_ = 0;  // while garbage is collected
 };

@@ -51,6 +51,31 @@ bool InCube(const std::vector<double>& position) {
 
 }  // namespace
 
+SelectionRates SelectionRates::Of(size_t num_axes, size_t population) {
+  SelectionRates rates;
+  for (size_t i = 0; i < population / 2; ++i) {
+    rates.weights.push_back(Log(0.5 * static_cast<double>(population + 1)) -
+                            Log(static_cast<double>(i + 1)));
+  }
+  const double total = std::accumulate(rates.weights.begin(), rates.weights.end(), 0.0);
+  double squares = 0.0;
+  for (double& weight : rates.weights) {
+    weight /= total;
+    squares += weight * weight;
+  }
+  const double n = static_cast<double>(num_axes);
+  const double mass = 1.0 / squares;
+  rates.mass = mass;
+  rates.step = (mass + 2.0) / (n + mass + 5.0);
+  rates.step_damping =
+      1.0 + 2.0 * std::max(0.0, std::sqrt((mass - 1.0) / (n + 1.0)) - 1.0) + rates.step;
+  rates.path = (4.0 + mass / n) / (n + 4.0 + 2.0 * mass / n);
+  rates.rank_one = 2.0 / ((n + 1.3) * (n + 1.3) + mass);
+  rates.rank_mu = std::min(1.0 - rates.rank_one,
+                           2.0 * (mass - 2.0 + 1.0 / mass) / ((n + 2.0) * (n + 2.0) + mass));
+  return rates;
+}
+
 EvolutionStrategy::EvolutionStrategy(size_t num_axes, uint64_t seed,
                                      std::vector<EvaluatedPlace> start)
     : num_axes_(num_axes), seed_(seed) {
@@ -61,27 +86,7 @@ EvolutionStrategy::EvolutionStrategy(size_t num_axes, uint64_t seed,
 
 void EvolutionStrategy::SetPopulation(size_t population) {
   population_ = population;
-  const size_t num_parents = population / 2;
-  weights_.clear();
-  for (size_t i = 0; i < num_parents; ++i) {
-    weights_.push_back(Log(0.5 * static_cast<double>(population + 1)) -
-                       Log(static_cast<double>(i + 1)));
-  }
-  const double total = std::accumulate(weights_.begin(), weights_.end(), 0.0);
-  double squares = 0.0;
-  for (double& weight : weights_) {
-    weight /= total;
-    squares += weight * weight;
-  }
-  const double n = static_cast<double>(num_axes_);
-  const double mass = 1.0 / squares;
-  selection_mass_ = mass;
-  step_rate_ = (mass + 2.0) / (n + mass + 5.0);
-  step_damping_ = 1.0 + 2.0 * std::max(0.0, std::sqrt((mass - 1.0) / (n + 1.0)) - 1.0) + step_rate_;
-  path_rate_ = (4.0 + mass / n) / (n + 4.0 + 2.0 * mass / n);
-  rank_one_rate_ = 2.0 / ((n + 1.3) * (n + 1.3) + mass);
-  rank_mu_rate_ = std::min(1.0 - rank_one_rate_,
-                           2.0 * (mass - 2.0 + 1.0 / mass) / ((n + 2.0) * (n + 2.0) + mass));
+  rates_ = SelectionRates::Of(num_axes_, population);
 }
 
 void EvolutionStrategy::Begin(std::vector<double> mean, double step_size) {
@@ -159,9 +164,9 @@ std::vector<double> EvolutionStrategy::ShortenedStep(std::span<const double> pos
 void EvolutionStrategy::Move() {
   std::vector<std::vector<double>> steps;
   std::vector<double> mean_step(num_axes_, 0.0);
-  for (size_t k = 0; k < weights_.size(); ++k) {
+  for (size_t k = 0; k < rates_.weights.size(); ++k) {
     steps.push_back(ShortenedStep(generation_places_[k].position));
-    for (size_t i = 0; i < num_axes_; ++i) mean_step[i] += weights_[k] * steps[k][i];
+    for (size_t i = 0; i < num_axes_; ++i) mean_step[i] += rates_.weights[k] * steps[k][i];
   }
   for (size_t i = 0; i < num_axes_; ++i) {
     mean_[i] = std::clamp(mean_[i] + step_size_ * mean_step[i], 0.0, 1.0);
@@ -170,7 +175,7 @@ void EvolutionStrategy::Move() {
   const bool path_follows = MovePaths(mean_step);
   MoveCovariance(steps, path_follows);
   const Merit best = generation_places_.front().merit;
-  flat_ = best == generation_places_[weights_.size()].merit;
+  flat_ = best == generation_places_[rates_.weights.size()].merit;
   if (best < best_) {
     best_ = best;
     last_gain_ = generation_;
@@ -187,34 +192,35 @@ bool EvolutionStrategy::MovePaths(std::span<const double> step) {
   std::vector<double> whitened(step.begin(), step.end());
   factor_.SolveLower(whitened);
   const double n = static_cast<double>(num_axes_);
-  const double step_gain = std::sqrt(step_rate_ * (2.0 - step_rate_) * selection_mass_);
+  const double step_gain = std::sqrt(rates_.step * (2.0 - rates_.step) * rates_.mass);
   for (size_t i = 0; i < num_axes_; ++i) {
-    step_path_[i] = (1.0 - step_rate_) * step_path_[i] + step_gain * whitened[i];
+    step_path_[i] = (1.0 - rates_.step) * step_path_[i] + step_gain * whitened[i];
   }
   const double length = Norm(step_path_) / ExpectedNorm(n);
   // A long path of steps holds the covariance's path back, until the step size has followed.
-  const double decay = Exp(2.0 * static_cast<double>(generation_) * Log(1.0 - step_rate_));
+  const double decay = Exp(2.0 * static_cast<double>(generation_) * Log(1.0 - rates_.step));
   const bool follows = length / std::sqrt(1.0 - decay) < 1.4 + 2.0 / (n + 1.0);
   const double path_gain =
-      follows ? std::sqrt(path_rate_ * (2.0 - path_rate_) * selection_mass_) : 0.0;
+      follows ? std::sqrt(rates_.path * (2.0 - rates_.path) * rates_.mass) : 0.0;
   for (size_t i = 0; i < num_axes_; ++i) {
-    covariance_path_[i] = (1.0 - path_rate_) * covariance_path_[i] + path_gain * step[i];
+    covariance_path_[i] = (1.0 - rates_.path) * covariance_path_[i] + path_gain * step[i];
   }
-  step_size_ *= Exp(std::min(1.0, step_rate_ / step_damping_ * (length - 1.0)));
+  step_size_ *= Exp(std::min(1.0, rates_.step / rates_.step_damping * (length - 1.0)));
   return follows;
 }
 
 void EvolutionStrategy::MoveCovariance(const std::vector<std::vector<double>>& steps,
                                        bool path_follows) {
-  const double lacking = path_follows ? 0.0 : rank_one_rate_ * path_rate_ * (2.0 - path_rate_);
-  const double kept = 1.0 - rank_one_rate_ - rank_mu_rate_ + lacking;
+  const double lacking = path_follows ? 0.0 : rates_.rank_one * rates_.path * (2.0 - rates_.path);
+  const double kept = 1.0 - rates_.rank_one - rates_.rank_mu + lacking;
   for (size_t i = 0; i < num_axes_; ++i) {
     for (size_t j = 0; j <= i; ++j) {
       double sum = 0.0;
-      for (size_t k = 0; k < steps.size(); ++k) sum += weights_[k] * steps[k][i] * steps[k][j];
+      for (size_t k = 0; k < steps.size(); ++k)
+        sum += rates_.weights[k] * steps[k][i] * steps[k][j];
       const double entry = kept * Covariance(i, j) +
-                           rank_one_rate_ * covariance_path_[i] * covariance_path_[j] +
-                           rank_mu_rate_ * sum;
+                           rates_.rank_one * covariance_path_[i] * covariance_path_[j] +
+                           rates_.rank_mu * sum;
       Covariance(i, j) = entry;
       Covariance(j, i) = entry;
     }

@@ -38,6 +38,19 @@ struct EvaluatedPlace {
   Merit merit;
 };
 
+// How a generation moves the distribution: "Tutorial", table 1.
+struct SelectionRates {
+  std::vector<double> weights;  // of the better half, summing up to 1
+  double mass = 0.0;            // the weights' effective number
+  double step = 0.0;            // c_sigma
+  double step_damping = 0.0;    // d_sigma
+  double path = 0.0;            // c_c
+  double rank_one = 0.0;        // c_1
+  double rank_mu = 0.0;         // c_mu
+
+  static SelectionRates Of(size_t num_axes, size_t population);
+};
+
 class EvolutionStrategy {
  public:
   // Begins where the best tenth of `start` (at least one place; none useless) lies. `seed` keys the
@@ -75,15 +88,8 @@ class EvolutionStrategy {
   uint64_t seed_;
   size_t runs_ = 0;
 
-  // Of the population.
   size_t population_ = 0;
-  std::vector<double> weights_;  // of the better half, summing up to 1
-  double selection_mass_ = 0.0;  // the weights' effective number
-  double step_rate_ = 0.0;       // c_sigma
-  double step_damping_ = 0.0;    // d_sigma
-  double path_rate_ = 0.0;       // c_c
-  double rank_one_rate_ = 0.0;   // c_1
-  double rank_mu_rate_ = 0.0;    // c_mu
+  SelectionRates rates_;  // of the population
 
   // Of the run.
   std::vector<double> mean_;

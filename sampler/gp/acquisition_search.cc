@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "sampler/numeric/lbfgs_b.h"
-#include "sampler/numeric/packet_math.h"
 #include "sampler/space/modelled_part.h"
 #include "sampler/space/tried_cells.h"
 
@@ -22,9 +21,6 @@ constexpr int kClimbRounds = 4;
 // All values of a grid are tried up to this many, else steps of 1, 2, 4, ... and back.
 constexpr double kMostTried = 12.0;
 constexpr double kLeastScoreGain = 1e-9;
-// The distance of a local candidate, as a part of the axis, is at least e^-9.
-constexpr double kNearest = -9.0;
-
 struct Scored {
   Codes codes;
   double score = 0.0;
@@ -39,9 +35,7 @@ class Search {
         acquisition_(acquisition),
         tried_(space, tried),
         rng_(rng),
-        box_(box) {
-    for (size_t i = 0; box_ != nullptr && i < space_.size(); ++i) reach_.push_back(ReachOf(i));
-  }
+        region_(space, box) {}
 
   std::optional<ScoredCandidate> Run(const std::vector<Codes>& incumbents) {
     std::optional<ScoredCandidate> best;
@@ -63,81 +57,13 @@ class Search {
         drawn.push_back(std::move(codes));
       }
     };
-    const Codes nothing(space_.size(), std::nan(""));
-    for (size_t i = 0; i < kRandomCandidates; ++i) add(box_ != nullptr ? DrawInBox() : nothing);
+    for (size_t i = 0; i < kRandomCandidates; ++i) add(region_.Draw(rng_));
     const std::vector<Codes> centers =
-        box_ != nullptr ? std::vector<Codes>{box_->center} : incumbents;
+        region_.box() != nullptr ? std::vector<Codes>{region_.box()->center} : incumbents;
     for (size_t i = 0; i < kLocalCandidates && !centers.empty(); ++i) {
-      add(Near(centers[i % centers.size()]));
+      add(region_.Near(centers[i % centers.size()], rng_));
     }
     return ScoreAll(std::move(drawn));
-  }
-
-  // What the box leaves of the parameter. On a grid at least a step to either side.
-  AllowedCodes ReachOf(size_t parameter) const {
-    const double center = box_->center[parameter];
-    AllowedCodes reach{center, center};
-    if (std::isnan(center) || space_.kind(parameter) == CodedSpace::Kind::kChoice) return reach;
-    if (space_.kind(parameter) == CodedSpace::Kind::kContinuous) {
-      return {center - 0.5 * box_->side, center + 0.5 * box_->side};
-    }
-    const std::optional<AllowedCodes> all = space_.Allowed(parameter, box_->center);
-    if (!all.has_value()) return reach;
-    const double position = space_.Position(parameter, center);
-    const auto in_box = [&](double code) {
-      return all->Contains(code) &&
-             std::abs(space_.Position(parameter, code) - position) <= 0.5 * box_->side;
-    };
-    // By doubling and then by halves, as far as the box goes.
-    const auto furthest = [&](double sign) {
-      double steps = 1.0;
-      while (in_box(center + 2.0 * sign * steps)) steps *= 2.0;
-      for (double step = 0.5 * steps; step >= 1.0; step /= 2.0) {
-        if (in_box(center + sign * (steps + step))) steps += step;
-      }
-      return center + sign * steps;
-    };
-    return {furthest(-1.0), furthest(1.0)};
-  }
-
-  // What a parameter may take, within the box where there is one.
-  std::optional<AllowedCodes> Allowed(size_t parameter, const Codes& codes) const {
-    std::optional<AllowedCodes> allowed = space_.Allowed(parameter, codes);
-    const bool number = space_.kind(parameter) != CodedSpace::Kind::kChoice;
-    if (box_ == nullptr || !allowed.has_value() || !number) return allowed;
-    const double low = std::max(allowed->low, reach_[parameter].low);
-    const double high = std::min(allowed->high, reach_[parameter].high);
-    if (low <= high) allowed = AllowedCodes{low, high};  // not where the center has no number
-    return allowed;
-  }
-
-  // `center` with new choices by a chance of `new_choices`, numbers moved by `move`, but for
-  // the parameters that `keeps()` says, and with what is not modelled drawn again.
-  template <typename Keeps, typename Move>
-  Codes Changed(const Codes& center, double new_choices, Keeps keeps, Move move) {
-    Codes codes = center;
-    for (size_t i = 0; i < codes.size(); ++i) {
-      if (!space_.space().parameters[i].modelled) codes[i] = std::nan("");
-      if (std::isnan(codes[i]) || space_.constant(i) || keeps()) continue;
-      const std::optional<AllowedCodes> allowed = Allowed(i, codes);
-      if (!allowed.has_value()) continue;
-      if (space_.kind(i) == CodedSpace::Kind::kChoice) {
-        if (rng_.Uniform() < new_choices) codes[i] = std::nan("");
-      } else {
-        codes[i] = move(i, codes[i], *allowed);
-      }
-    }
-    return codes;
-  }
-
-  // Numbers anywhere in the box, few choices drawn again.
-  Codes DrawInBox() {
-    return Changed(
-        box_->center, 0.2, [] { return false; },
-        [&](size_t i, double, const AllowedCodes& allowed) {
-          const double code = allowed.low + rng_.Uniform() * (allowed.high - allowed.low);
-          return space_.kind(i) == CodedSpace::Kind::kGrid ? std::round(code) : code;
-        });
   }
 
   std::vector<Scored> ScoreAll(std::vector<Codes> all) const {
@@ -147,27 +73,10 @@ class Search {
     return scored;
   }
 
-  // `center` with some parameters moved: numbers by a distance drawn over orders of magnitude,
-  // choices and what is not modelled drawn again.
-  Codes Near(const Codes& center) {
-    const double distance = PortableExp(kNearest * rng_.Uniform());
-    const double share = rng_.Uniform();
-    return Changed(
-        center, 0.3, [&] { return rng_.Uniform() > share; },
-        [&](size_t i, double code, const AllowedCodes& allowed) {
-          const double width = allowed.high - allowed.low;
-          double moved = (2.0 * rng_.Uniform() - 1.0) * distance * width;
-          if (space_.kind(i) == CodedSpace::Kind::kGrid) {
-            moved = moved < 0.0 ? std::floor(moved) : std::ceil(moved);
-          }
-          return std::clamp(code + moved, allowed.low, allowed.high);
-        });
-  }
-
   // Where no candidate is new, from what is left of a small space; where nothing is left of it,
   // what was tried may be so again with other values of what is not modelled.
   std::vector<Scored> FindStarts(const std::vector<Codes>& incumbents) {
-    const SearchBox* const box = box_;
+    const SearchRegion region = region_;
     std::vector<Scored> starts = DrawFitting(incumbents);
     if (!starts.empty()) return starts;
     auto left = UntriedOf(space_, tried_, kRandomCandidates, rng_);
@@ -175,7 +84,7 @@ class Search {
     starts = KeepFitting(ScoreAll(*std::move(left)));
     if (!starts.empty() || !ModelledPart(space_.space()).leaves_out()) return starts;
     tried_ = TriedCells(space_, std::vector<Codes>());
-    box_ = box;
+    region_ = region;
     return DrawFitting(incumbents);
   }
 
@@ -183,8 +92,8 @@ class Search {
   // any more.
   std::vector<Scored> DrawFitting(const std::vector<Codes>& incumbents) {
     std::vector<Scored> starts = KeepFitting(DrawCandidates(incumbents));
-    if (!starts.empty() || box_ == nullptr) return starts;
-    box_ = nullptr;
+    if (!starts.empty() || region_.box() == nullptr) return starts;
+    region_ = SearchRegion(space_, nullptr);
     return KeepFitting(DrawCandidates(incumbents));
   }
 
@@ -240,7 +149,7 @@ class Search {
       const bool continuous = space_.kind(i) == CodedSpace::Kind::kContinuous;
       if (!continuous || !space_.space().parameters[i].modelled) continue;
       if (std::isnan(at.codes[i]) || space_.constant(i)) continue;
-      const std::optional<AllowedCodes> allowed = Allowed(i, at.codes);
+      const std::optional<AllowedCodes> allowed = region_.Allowed(i, at.codes);
       parameters.push_back(i);
       start.push_back(at.codes[i]);
       lower.push_back(allowed->low);
@@ -298,7 +207,7 @@ class Search {
   }
 
   std::vector<double> OtherValues(size_t parameter, const Codes& codes) const {
-    const AllowedCodes allowed = *Allowed(parameter, codes);
+    const AllowedCodes allowed = *region_.Allowed(parameter, codes);
     std::vector<double> values = allowed.choices;
     const double now = codes[parameter];
     if (values.empty() && allowed.high - allowed.low < kMostTried) {
@@ -318,8 +227,7 @@ class Search {
   const Acquisition& acquisition_;
   TriedCells tried_;
   Rng& rng_;
-  const SearchBox* box_;
-  std::vector<AllowedCodes> reach_;  // of the box, by parameter
+  SearchRegion region_;
 };
 
 }  // namespace

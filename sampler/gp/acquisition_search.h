@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sampler/gp/acquisition.h"
+#include "sampler/gp/search_region.h"
 #include "sampler/space/candidate_pool.h"
 
 namespace hpo::sampler {
@@ -17,12 +18,6 @@ namespace hpo::sampler {
 struct ScoredCandidate {
   Candidate candidate;
   double score = 0.0;
-};
-
-// A box around a configuration: numbers may move so far from it, choices are free.
-struct SearchBox {
-  Codes center;
-  double side = 0.0;  // as a part of each axis
 };
 
 // `incumbents`: observed configurations, the best first, around which local candidates lie, where

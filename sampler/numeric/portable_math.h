@@ -1,40 +1,22 @@
 // exp, log and their kin whose last bit does not depend on the machine: nothing but IEEE 754
 // additions, multiplications and divisions in a fixed order. (The C library picks variants with
 // fused multiply-add at run time.) Each is exact to a few units in the last place.
-// All take a double, or eight of them side by side in `Lanes`, with the same bits in each lane;
-// what instructions that becomes is up to the file that includes this (kernel_loops.h). They are
-// inlined always and call nothing of a library, so that files compiled for different processors
-// never share a function. Pure; safe from any thread. Golden data and erfc's coefficients:
+// All take a double, a pair or eight of them side by side (lanes.h), with the same bits in each.
+// Pure; safe from any thread. Golden data and erfc's coefficients:
 // scripts/reference/portable_math.py.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 
+#include "sampler/numeric/lanes.h"
+
 namespace hpo::sampler {
 
-// Nothing here is called across files, so how vectors are passed does not matter.
-#pragma GCC diagnostic ignored "-Wpsabi"
-
-#define HPO_PORTABLE __attribute__((always_inline)) inline
-
-constexpr int kNumLanes = 8;
-typedef double Lanes __attribute__((vector_size(8 * kNumLanes)));
-typedef uint64_t LaneBits __attribute__((vector_size(8 * kNumLanes)));
-
-HPO_PORTABLE uint64_t BitsOf(const double& x) { return __builtin_bit_cast(uint64_t, x); }
-HPO_PORTABLE double OfBits(const uint64_t& bits) { return __builtin_bit_cast(double, bits); }
-HPO_PORTABLE LaneBits BitsOf(const Lanes& x) { return (LaneBits)x; }
-HPO_PORTABLE Lanes OfBits(const LaneBits& bits) { return (Lanes)bits; }
-
-HPO_PORTABLE Lanes LoadLanes(const double* from) {
-  Lanes lanes;
-  __builtin_memcpy(&lanes, from, sizeof(lanes));
-  return lanes;
-}
-HPO_PORTABLE void StoreLanes(const Lanes& lanes, double* to) {
-  __builtin_memcpy(to, &lanes, sizeof(lanes));
-}
+HPO_PORTABLE uint64_t BitsOf(double x) { return __builtin_bit_cast(uint64_t, x); }
+HPO_PORTABLE double OfBits(uint64_t bits) { return __builtin_bit_cast(double, bits); }
+HPO_PORTABLE TwoBits BitsOf(const TwoLanes& x) { return (TwoBits)x; }
+HPO_PORTABLE TwoLanes OfBits(const TwoBits& bits) { return (TwoLanes)bits; }
 
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
@@ -157,6 +139,13 @@ HPO_PORTABLE T Erfc(const T& x) {
   const T result = a > 26.5 ? T{} : tail;
   return x < 0.0 ? 2.0 - result : result;
 }
+
+HPO_PORTABLE Lanes Exp(const Lanes& x) { return {Exp(x.a), Exp(x.b), Exp(x.c), Exp(x.d)}; }
+HPO_PORTABLE Lanes ExpDown(const Lanes& x) {
+  return {ExpDown(x.a), ExpDown(x.b), ExpDown(x.c), ExpDown(x.d)};
+}
+HPO_PORTABLE Lanes Log(const Lanes& x) { return {Log(x.a), Log(x.b), Log(x.c), Log(x.d)}; }
+HPO_PORTABLE Lanes Erfc(const Lanes& x) { return {Erfc(x.a), Erfc(x.b), Erfc(x.c), Erfc(x.d)}; }
 
 // log(1 + x) and exp(x) - 1 without loss of digits near 0, by what rounding 1 + x does to both.
 inline double Log1p(double x) {

@@ -68,6 +68,34 @@ double Ratio(const double (&numerator)[8], const double (&denominator)[8], doubl
   return above / below;
 }
 
+HPO_PORTABLE Lanes MassesOfWide(const Lanes& a, const Lanes& b) {
+  constexpr double kSqrtHalf = 0.70710678118654752440;
+  const auto mirrored = 0.0 < a;
+  const Lanes low = Where(mirrored, -b, a);
+  const Lanes high = Where(mirrored, -a, b);
+  const Lanes below = Erfc(low * -kSqrtHalf) * 0.5;
+  const auto right = 0.0 < high;
+  const Lanes beyond = Erfc(Where(right, high, -high) * kSqrtHalf) * 0.5;
+  return Where(right, (1.0 - below) - beyond, beyond - below);
+}
+
+// The density's Taylor series around the middle, whose even derivatives are Hermite's polynomials
+// times the density, integrated: what follows the tenth is below 1e-13 of the mass.
+HPO_PORTABLE Lanes MassesOfNarrow(const Lanes& width, const Lanes& middle) {
+  const Lanes s = middle * middle;
+  const Lanes w = width * width * 0.25;
+  const Lanes h2 = s - 1.0;
+  const Lanes h4 = (s - 6.0) * s + 3.0;
+  const Lanes h6 = ((s - 15.0) * s + 45.0) * s - 15.0;
+  const Lanes h8 = (((s - 28.0) * s + 210.0) * s - 420.0) * s + 105.0;
+  const Lanes h10 = ((((s - 45.0) * s + 630.0) * s - 3150.0) * s + 4725.0) * s - 945.0;
+  Lanes sum = w * h10 * (1.0 / 39916800.0) + h8 * (1.0 / 362880.0);
+  sum = sum * w + h6 * (1.0 / 5040.0);
+  sum = sum * w + h4 * (1.0 / 120.0);
+  sum = sum * w + h2 * (1.0 / 6.0);
+  return ExpDown(s * -0.5) * (width * kInverseSqrtTwoPi) * (sum * w + 1.0);
+}
+
 }  // namespace
 
 double LogAddExp(double a, double b) {
@@ -99,6 +127,17 @@ double NormalMass(double low, double high) {
   if (IsNarrow(low, high)) return MassOfNarrow(low, high);
   if (high > 0.0) return (1.0 - LowerTail(low)) - LowerTail(-high);
   return LowerTail(high) - LowerTail(low);
+}
+
+Lanes NormalMasses(const Lanes& a, const Lanes& b) {
+  constexpr double kNarrowLanes = 0.5;
+  const Lanes width = b - a;
+  const Lanes middle = (a + b) * 0.5;
+  const Lanes extent = width * (Where(middle < 0.0, -middle, middle) + 1.0);
+  if (Largest(extent) < kNarrowLanes) return MassesOfNarrow(width, middle);
+  const Lanes wide = MassesOfWide(a, b);
+  if (Smallest(extent) >= kNarrowLanes) return wide;
+  return Where(extent < kNarrowLanes, MassesOfNarrow(width, middle), wide);
 }
 
 double NormalQuantileOfLog(double log_probability) {

@@ -4,6 +4,8 @@
 // Golden data: scripts/reference/parzen.py (SciPy's log_ndtr, ndtri_exp and truncnorm).
 #pragma once
 
+#include "sampler/numeric/lanes.h"
+
 namespace hpo::sampler {
 
 inline constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
@@ -19,6 +21,9 @@ double LogNormalCdf(double x);
 
 // Phi(high) - Phi(low), accurate in relative terms down to 1e-300; 0 unless low < high.
 double NormalMass(double low, double high);
+
+// The same for eight intervals, low < high, to 1e-13 of each.
+Lanes NormalMasses(const Lanes& low, const Lanes& high);
 
 // ln(Phi(high) - Phi(low)); -infinity unless low < high. Ends may be infinite.
 double LogNormalMass(double low, double high);

@@ -11,37 +11,24 @@
 #include "common/base/random.h"
 #include "common/space/params.h"
 #include "common/space/search_space.h"
-#include "sampler/space/numeric_scale.h"
+#include "sampler/space/parameter_codes.h"
 
 namespace hpo::sampler {
 
 using Codes = std::vector<double>;
 
-// Stands for a choice that the space does not offer (any more).
-constexpr double kUnknownChoice = -1.0;
-
-// The codes that a parameter may take together with given others.
-struct AllowedCodes {
-  double low = 0.0;
-  double high = 0.0;
-  // Of a choice, where narrowed: the indices left, ascending. Then low and high mean nothing.
-  std::vector<double> choices;
-
-  bool Contains(double code) const;
-};
-
 class CodedSpace {
  public:
-  enum class Kind { kContinuous, kGrid, kChoice };
+  using Kind = ParameterCodes::Kind;
 
   // `space` must outlive this object.
   explicit CodedSpace(const SearchSpace& space);
 
   const SearchSpace& space() const { return space_; }
   size_t size() const { return coded_.size(); }
-  Kind kind(size_t parameter) const { return coded_[parameter].kind; }
+  Kind kind(size_t parameter) const { return coded_[parameter].codes.kind(); }
   // Whether it has one value only.
-  bool constant(size_t parameter) const { return coded_[parameter].last == 0.0; }
+  bool constant(size_t parameter) const { return coded_[parameter].codes.last() == 0.0; }
   // Whether what is modelled, and has more than one value, is continuous and without conditions.
   bool all_continuous() const;
 
@@ -64,7 +51,9 @@ class CodedSpace {
   bool Complete(Codes& codes, Rng& rng) const;
 
   // Where a number's code lies in [0, 1].
-  double Position(size_t parameter, double code) const;
+  double Position(size_t parameter, double code) const {
+    return coded_[parameter].codes.Position(code);
+  }
 
  private:
   // Holds where the code of `parameter` is one of `codes`.
@@ -78,20 +67,13 @@ class CodedSpace {
     bool nothing = false;
   };
   struct CodedParameter {
-    Kind kind = Kind::kChoice;
-    double last = 0.0;  // largest code
-    std::optional<NumericScale> scale;
-    std::vector<double> positions;  // by code, of a grid of few values
+    ParameterCodes codes;
     std::vector<CodedCondition> when;
     std::vector<CodedNarrowing> narrowings;
   };
 
-  CodedParameter CodeParameter(const Parameter& parameter) const;
   std::vector<CodedCondition> CodeConditions(const std::vector<Condition>& conditions) const;
   CodedNarrowing CodeNarrowing(size_t parameter, const Narrowing& narrowing) const;
-  double CodeOf(size_t parameter, const ParamValue& value) const;
-  ParamValue ValueOf(size_t parameter, double code) const;
-  double DrawCode(size_t parameter, const AllowedCodes& allowed, Rng& rng) const;
   static bool HoldAll(const std::vector<CodedCondition>& conditions, const Codes& codes);
 
   const SearchSpace& space_;

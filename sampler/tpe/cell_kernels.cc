@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "sampler/numeric/portable_math.h"
-#include "sampler/tpe/kernel_sums.h"
+#include "sampler/numeric/truncated_normal.h"
 
 namespace hpo::sampler {
 namespace {
@@ -17,6 +17,17 @@ void ForEachBlock(std::span<const uint32_t> kernels, const Act& act) {
 }
 
 }  // namespace
+
+void GridKernelBlock::FindMasses(double low, double high) {
+  for (size_t i = 0; i < size; i += kNumLanes) {
+    const Lanes middle = LoadLanes(centre + i);
+    const Lanes factor = LoadLanes(inverse + i);
+    const Lanes mass =
+        NormalMasses((low - middle) * factor, (high - middle) * factor) * LoadLanes(scale + i);
+    StoreLanes(mass, masses + i);
+    StoreLanes(Log(mass), logs + i);
+  }
+}
 
 uint32_t CellKernels::Add(const NormalKernel& kernel) {
   const auto added = static_cast<uint32_t>(kernels_.size());

@@ -14,8 +14,20 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "sampler/numeric/normal_kernel.h"
+#include "sampler/tpe/kernel_sums.h"
 
 namespace hpo::sampler {
+
+// So many normal kernels at most, gathered from anywhere, and what masses they have in a cell.
+struct GridKernelBlock {
+  size_t size = 0;
+  double centre[kKernelBlock] = {};
+  double inverse[kKernelBlock] = {};  // of the bandwidth
+  double scale[kKernelBlock] = {};    // makes the mass in [0, 1] 1
+  double masses[kKernelBlock] = {};
+  double logs[kKernelBlock] = {};  // of the masses, -infinity for 0
+  void FindMasses(double low, double high);
+};
 
 class CellKernels {
  public:

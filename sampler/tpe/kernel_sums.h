@@ -1,6 +1,5 @@
-// The inner loops of a Parzen density: sums over many kernels for a few points, vectorised by hand.
-// Every path gives the same bits: the same operations on eight lanes, whatever registers hold them,
-// and lanes are added up in one order.
+// The columns of a Parzen density's kernels, and its inner loops: sums over many kernels for a few
+// points, vectorised by hand (lanes.h). Lanes are added up in one order.
 // Pure; safe from any thread.
 #pragma once
 
@@ -11,13 +10,14 @@
 #include <span>
 #include <vector>
 
-#include "sampler/numeric/simd_path.h"
+#include "sampler/numeric/lanes.h"
 
 namespace hpo::sampler {
 
 // Kernels are taken in blocks of so many. Arrays that the loops read are readable up to a multiple
 // of it: a PaddedColumn is.
 constexpr size_t kKernelBlock = 32;
+constexpr size_t kVectorsOfBlock = kKernelBlock / kNumLanes;
 constexpr size_t NumBlocks(size_t kernels) { return (kernels + kKernelBlock - 1) / kKernelBlock; }
 
 // The values at these indices.
@@ -70,7 +70,16 @@ struct RecencyRamp {
     const double weight = first + slope * rank;
     return weight < 1.0 ? weight : 1.0;
   }
+  HPO_PORTABLE Lanes Weights(const Lanes& ranks) const {
+    return Smaller(ranks * slope + first, 1.0);
+  }
 };
+
+// By lane, whether the kernel `first` + lane is one of so many.
+HPO_PORTABLE LaneMask AreBelow(size_t first, size_t size) {
+  constexpr double kLanes[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  return LoadLanes(kLanes) + static_cast<double>(first) < static_cast<double>(size);
+}
 
 // What a sum over kernels comes to, before its lanes are added up.
 struct LaneSums {
@@ -184,49 +193,5 @@ struct JointPoint {
 // Sums over components of these ranks. The closer together those of a block, the more is left out.
 void SumJoint(const PaddedColumn<double>& rank, const RecencyRamp& ramp,
               std::span<JointPoint> points);
-
-// Normal kernels on a grid, what they are multiplied by so that their masses on [0, 1] come to 1.
-struct GridKernels {
-  size_t size = 0;
-  const double* centre;
-  const double* inverse;
-  const double* scale;
-};
-
-// The mass that each kernel has in the cell [low, high], and its logarithm (-infinity for 0).
-void CellMasses(const GridKernels& kernels, double low, double high, double* masses, double* logs);
-
-// So many kernels at most, gathered from anywhere, and their masses in a cell.
-struct GridKernelBlock {
-  size_t size = 0;
-  double centre[kKernelBlock] = {};
-  double inverse[kKernelBlock] = {};
-  double scale[kKernelBlock] = {};
-  double masses[kKernelBlock] = {};
-  double logs[kKernelBlock] = {};
-  void FindMasses(double low, double high) {
-    CellMasses({size, centre, inverse, scale}, low, high, masses, logs);
-  }
-};
-
-// The functions above take the best that the processor has.
-struct KernelLoops {
-  void (*fold_runs)(const SortedKernels&, double least, const RecencyRamp&, FoldedRuns* folds,
-                    size_t num_folds);
-  void (*sum_marginal)(const SortedKernels&, const RecencyRamp&, double reach,
-                       MarginalPoint* points, size_t num_points);
-  void (*sum_joint)(const double* rank, size_t num_components, const RecencyRamp&,
-                    JointPoint* points, size_t num_points);
-  void (*cell_masses)(const GridKernels&, double low, double high, double* masses, double* logs);
-  void (*fit_bandwidths)(const double* at, size_t size, double least, double* bandwidths,
-                         double* widest);
-  void (*sum_weights)(const double* rank, size_t size, const RecencyRamp&, LaneSums& sum);
-  void (*shift_from)(double from, double by, double* values, size_t size);
-  void (*bound_blocks)(const double* centre, const double* inverse, size_t size,
-                       BlockBounds* bounds);
-};
-
-// nullptr where this processor cannot run the path.
-const KernelLoops* LoopsOf(SimdPath path);
 
 }  // namespace hpo::sampler

@@ -18,8 +18,6 @@ const double kSqrtTwoPi = std::sqrt(2.0 * std::numbers::pi);
 constexpr size_t kFewInsertions = 8;
 // The least mass that a kernel has inside [0, 1]: centred at an end, as wide as it gets.
 constexpr double kLeastMass = 0.3413;
-// ln 2^53: what is smaller by that does not change a sum.
-constexpr double kLogPrecision = 36.74;
 
 // The least bandwidth among so many observations ("magic clip").
 double WidthFloor(size_t count) {
@@ -230,15 +228,15 @@ std::vector<double> ContinuousAxis::LogMarginals(std::span<const double> at,
   std::vector<double> logs(at.size());
   for (size_t first = 0; first < at.size(); first += kNumLanes) {
     const size_t size = std::min<size_t>(kNumLanes, at.size() - first);
-    Lanes log_prior = {};
-    Lanes sum = {};
+    double log_priors[kNumLanes] = {};
+    double sums[kNumLanes] = {};
     for (size_t i = 0; i < size; ++i) {
-      log_prior[i] = LogPrior(points[first + i].at);
-      sum[i] = points[first + i].sum.Total();
+      log_priors[i] = LogPrior(points[first + i].at);
+      sums[i] = points[first + i].sum.Total();
     }
-    sum += Exp(log_prior) * weights.prior;
-    const Lanes log = Log(sum / (total_weight_ + weights.prior));
-    for (size_t i = 0; i < size; ++i) logs[first + i] = log[i];
+    const Lanes sum = LoadLanes(sums) + Exp(LoadLanes(log_priors)) * weights.prior;
+    StoreLanes(Log(sum / (total_weight_ + weights.prior)), sums);
+    std::copy_n(sums, size, &logs[first]);
   }
   return logs;
 }

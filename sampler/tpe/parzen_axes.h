@@ -21,6 +21,9 @@
 
 namespace hpo::sampler {
 
+// ln 2^53: what is smaller by that does not change a sum.
+constexpr double kLogPrecision = 36.74;
+
 // What the rows count: by their ranks, or given ones.
 struct RowWeights {
   RecencyRamp ramp;

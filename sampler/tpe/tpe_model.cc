@@ -36,47 +36,22 @@ TpeModel::TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy
       memory_space_(space_, ModelView::kMemory),
       quality_(quality_space_.axes(), form.dependence),
       memory_{"memory",
-              Lesson::kOverMemory,
+              TrialLesson::kOverMemory,
               {memory_space_.axes(), Dependence::kIndependent},
               kLossExponent},
-      failure_{
-          "failures", Lesson::kFailed, {memory_space_.axes(), Dependence::kJoint}, kLossExponent},
+      failure_{"failures",
+               TrialLesson::kFailed,
+               {memory_space_.axes(), Dependence::kJoint},
+               kLossExponent},
       violation_{"constraints",
-                 Lesson::kViolating,
+                 TrialLesson::kViolating,
                  {memory_space_.axes(), Dependence::kJoint},
                  kViolationExponent} {}
-
-TpeModel::Lesson TpeModel::LessonOf(const HistoryTrial& trial) const {
-  if (MemoryViolation(trial, capacity_, policy_) > 0.0) return Lesson::kOverMemory;
-  if (EndedByMemory(trial)) return Lesson::kNothing;
-  if (trial.state == TrialState::kFailed) return Lesson::kFailed;
-  if (trial.violation > 0.0) return Lesson::kViolating;
-  if (trial.state == TrialState::kCompleted) return Lesson::kFeasible;
-  if (trial.state == TrialState::kPruned) return Lesson::kStopped;
-  return trial.state == TrialState::kRunning ? Lesson::kRunning : Lesson::kNothing;
-}
-
-bool TpeModel::TeachesQuality(Lesson lesson) {
-  return lesson == Lesson::kFeasible || lesson == Lesson::kStopped || lesson == Lesson::kViolating;
-}
-
-// Whether a trial came as far as the loss would have shown, and did not suffer it.
-bool TpeModel::IsSpared(const Loss& loss, Lesson lesson) {
-  if (loss.lesson == Lesson::kViolating) return lesson == Lesson::kFeasible;
-  return TeachesQuality(lesson);
-}
-
-// Violations only if something is feasible: until then the least violating trials, which are good
-// ones by the split, would speak against what is near them as much as all others.
-bool TpeModel::Counts(const Loss& loss) {
-  if (loss.num_lost == 0) return false;
-  return loss.lesson != Lesson::kViolating || loss.ratio.below().num_observations() > 0;
-}
 
 void TpeModel::Update(const History& history, std::span<const TrialNumber> changed) {
   for (const TrialNumber number : changed) {
     const HistoryTrial& trial = history.trials().at(number);
-    Known now{.lesson = LessonOf(trial), .key = {}};
+    Known now{.lesson = LessonOf(trial, capacity_, policy_), .key = {}};
     if (TeachesQuality(now.lesson)) {
       now.key = QualityKeyOf(trial);
       const std::optional<Bytes> larger = LargerClassThan(trial);
@@ -84,17 +59,18 @@ void TpeModel::Update(const History& history, std::span<const TrialNumber> chang
     }
     several_objectives_ = several_objectives_ || trial.losses.size() > 1;
     Known& known = known_[number.value];
-    num_running_ += int{now.lesson == Lesson::kRunning} - int{known.lesson == Lesson::kRunning};
+    num_running_ +=
+        int{now.lesson == TrialLesson::kRunning} - int{known.lesson == TrialLesson::kRunning};
     num_on_smaller_ += int{now.on_smaller} - int{known.on_smaller};
     LearnQuality(trial, known, now);
-    LearnLoss(memory_, trial, known.lesson, now.lesson);
-    LearnLoss(failure_, trial, known.lesson, now.lesson);
-    LearnLoss(violation_, trial, known.lesson, now.lesson);
+    for (TrialLoss* loss : {&memory_, &failure_, &violation_}) {
+      loss->Learn(memory_space_, trial, known.lesson, now.lesson);
+    }
     known = now;
   }
   MoveGood(history);
   quality_.Refit(WeighGood());
-  for (Loss* loss : {&memory_, &failure_, &violation_}) {
+  for (TrialLoss* loss : {&memory_, &failure_, &violation_}) {
     if (!loss->modelled && loss->num_lost > 0) StartModelling(*loss, history);
     if (loss->modelled) loss->ratio.Refit();
   }
@@ -118,24 +94,13 @@ void TpeModel::LearnQuality(const HistoryTrial& trial, const Known& before, cons
   if (!was_finished && is_finished) add();
 }
 
-void TpeModel::LearnLoss(Loss& loss, const HistoryTrial& trial, Lesson before, Lesson now) {
-  if (before == now) return;
-  loss.num_lost += int{now == loss.lesson} - int{before == loss.lesson};
-  if (!loss.modelled) return;
-  const int64_t number = trial.number.value;
-  if (IsSpared(loss, before)) loss.ratio.RemoveBelow(number);
-  if (before == loss.lesson) loss.ratio.RemoveAbove(number);
-  if (IsSpared(loss, now)) loss.ratio.AddBelow(number, memory_space_.Encode(trial.params));
-  if (now == loss.lesson) loss.ratio.AddAbove(number, memory_space_.Encode(trial.params));
-}
-
-void TpeModel::StartModelling(Loss& loss, const History& history) {
+void TpeModel::StartModelling(TrialLoss& loss, const History& history) {
   loss.modelled = true;
   loss.num_lost = 0;
   for (const auto& [number, trial] : history.trials()) {
     const auto known = known_.find(number.value);
     if (known != known_.end()) {
-      LearnLoss(loss, trial, Lesson::kNothing, known->second.lesson);
+      loss.Learn(memory_space_, trial, TrialLesson::kNothing, known->second.lesson);
     }
   }
 }
@@ -217,8 +182,8 @@ TpeScores TpeModel::Score(std::span<const ParamMap* const> candidates) const {
   TpeScores scores(candidates.size());
   scores.Multiply("quality", quality_.LogRelative(PointsOf(quality_space_, candidates)));
   std::vector<Point> points;
-  for (const Loss* loss : {&memory_, &failure_, &violation_}) {
-    if (!Counts(*loss)) continue;
+  for (const TrialLoss* loss : {&memory_, &failure_, &violation_}) {
+    if (!loss->Counts()) continue;
     if (points.empty()) points = PointsOf(memory_space_, candidates);
     scores.Multiply(loss->name, loss->ratio.LogRelative(points), loss->exponent);
   }

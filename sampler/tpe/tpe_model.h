@@ -16,6 +16,7 @@
 #include "sampler/tpe/density_ratio.h"
 #include "sampler/tpe/model_space.h"
 #include "sampler/tpe/tpe_scores.h"
+#include "sampler/tpe/trial_loss.h"
 
 namespace hpo::sampler {
 
@@ -58,39 +59,14 @@ class TpeModel {
   TpeScores Score(std::span<const ParamMap* const> candidates) const;
 
  private:
-  // What a trial teaches.
-  enum class Lesson {
-    kNothing,
-    kOverMemory,  // could not run within the capacity
-    kFailed,
-    kViolating,  // a constraint
-    kStopped,    // by a pruner
-    kFeasible,
-    kRunning,
-  };
   struct Known {
-    Lesson lesson = Lesson::kNothing;
+    TrialLesson lesson = TrialLesson::kNothing;
     QualityKey key;           // of one that teaches quality
     bool on_smaller = false;  // it does, and ran on a card of a smaller class
   };
 
-  // A way to lose a trial, and what tells the trials that were lost so from those that were not.
-  struct Loss {
-    const char* name;
-    Lesson lesson;
-    DensityRatio ratio;
-    double exponent;
-    int64_t num_lost = 0;
-    bool modelled = false;  // from the first lost trial on
-  };
-
-  Lesson LessonOf(const HistoryTrial& trial) const;
-  static bool TeachesQuality(Lesson lesson);
-  static bool IsSpared(const Loss& loss, Lesson lesson);
-  static bool Counts(const Loss& loss);
   void LearnQuality(const HistoryTrial& trial, const Known& before, const Known& now);
-  void LearnLoss(Loss& loss, const HistoryTrial& trial, Lesson before, Lesson now);
-  void StartModelling(Loss& loss, const History& history);
+  void StartModelling(TrialLoss& loss, const History& history);
   void MoveGood(const History& history);
   double Together() const;
   std::vector<TrialNumber> FindGood(const History& history) const;
@@ -103,9 +79,9 @@ class TpeModel {
   ModelSpace quality_space_;
   ModelSpace memory_space_;
   DensityRatio quality_;
-  Loss memory_;
-  Loss failure_;
-  Loss violation_;
+  TrialLoss memory_;
+  TrialLoss failure_;
+  TrialLoss violation_;
   absl::flat_hash_map<int64_t, Known> known_;  // by trial
   std::set<QualityKey> order_;                 // of the finished trials
   std::vector<TrialNumber> good_;              // by number

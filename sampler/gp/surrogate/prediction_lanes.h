@@ -1,16 +1,15 @@
-// What a Gaussian process predicts at eight points side by side, vectorised by hand: the inner loop
-// of a search that looks at hundreds of candidates. Every path gives the same bits: the same
-// operations on eight lanes in one order, whatever registers hold them.
+// What a Gaussian process predicts at eight points side by side, vectorised by hand (lanes.h): the
+// inner loop of a search that looks at hundreds of candidates.
 // Pure; safe from any thread.
 #pragma once
 
 #include <cstddef>
 
-#include "sampler/numeric/simd_path.h"
+#include "sampler/numeric/lanes.h"
 
 namespace hpo::sampler {
 
-constexpr size_t kPointsTogether = 8;
+constexpr size_t kPointsTogether = kNumLanes;
 
 // A process after its observations, as the loops read it.
 struct ProcessView {
@@ -34,12 +33,5 @@ struct PredictedLanes {
 // `positions`: by axis, eight each. `scratch`: room for 8 * num_points.
 void PredictTogether(const ProcessView& process, const double* positions, double* scratch,
                      PredictedLanes& result);
-
-struct PredictionLoops {
-  void (*predict)(const ProcessView&, const double* positions, double* scratch, PredictedLanes&);
-};
-
-// nullptr where this processor cannot run the path.
-const PredictionLoops* PredictionLoopsOf(SimdPath path);
 
 }  // namespace hpo::sampler

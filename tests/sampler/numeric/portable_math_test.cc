@@ -76,17 +76,18 @@ TEST(PortableMath, ExpDownHasTheBitsOfExp) {
 
 TEST(PortableMath, EveryLaneHasTheBitsOfOneDouble) {
   for (int i = -400; i < 400; ++i) {
-    Lanes x{};
-    for (int lane = 0; lane < kNumLanes; ++lane) x[lane] = 0.71 * i + 0.013 * lane * i;
-    const Lanes exps = Exp(x);
-    const Lanes logs = Log(x);
-    const Lanes tails = Erfc(x);
-    for (int lane = 0; lane < kNumLanes; ++lane) {
-      const double one = x[lane];
-      EXPECT_EQ(BitsOf(double{exps[lane]}), BitsOf(Exp(one)));
-      EXPECT_EQ(BitsOf(double{tails[lane]}), BitsOf(Erfc(one)));
-      if (one >= 0.0) {
-        EXPECT_EQ(BitsOf(double{logs[lane]}), BitsOf(Log(one)));
+    double x[kNumLanes], exps[kNumLanes], logs[kNumLanes], tails[kNumLanes];
+    for (size_t lane = 0; lane < kNumLanes; ++lane) {
+      x[lane] = 0.71 * i + 0.013 * static_cast<double>(lane) * i;
+    }
+    StoreLanes(Exp(LoadLanes(x)), exps);
+    StoreLanes(Log(LoadLanes(x)), logs);
+    StoreLanes(Erfc(LoadLanes(x)), tails);
+    for (size_t lane = 0; lane < kNumLanes; ++lane) {
+      EXPECT_EQ(BitsOf(exps[lane]), BitsOf(Exp(x[lane])));
+      EXPECT_EQ(BitsOf(tails[lane]), BitsOf(Erfc(x[lane])));
+      if (x[lane] >= 0.0) {
+        EXPECT_EQ(BitsOf(logs[lane]), BitsOf(Log(x[lane])));
       }
     }
   }

@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "sampler/space/model_view.h"
 #include "sampler/tpe/model_space.h"
+#include "tests/sampler/parzen_of.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo::sampler {
@@ -112,12 +113,11 @@ TEST(EffectiveBatch, DrawsStayNearTheProductsSeen) {
                                    {kBatchSizeParameter, int64_t{16}},
                                    {kGradAccumParameter, int64_t{3}}}));
   }
-  const auto density = ParzenEstimator::Create(model.axes(), points);
-  ASSERT_TRUE(density.ok());
+  const ParzenEstimator density = ParzenOf(model.axes(), points);
   Rng rng(4, 4);
   int near = 0;
   for (int i = 0; i < 300; ++i) {
-    const auto params = model.Draw(*density, 0.5, rng);
+    const auto params = model.Draw(density, 0.5, rng);
     ASSERT_TRUE(params.has_value());
     EXPECT_TRUE(ValidateParams(space, *params).ok()) << FormatParams(*params);
     const int64_t product =

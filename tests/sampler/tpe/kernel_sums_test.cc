@@ -8,11 +8,10 @@
 #include "gtest/gtest.h"
 #include "sampler/numeric/portable_math.h"
 #include "sampler/numeric/truncated_normal.h"
+#include "sampler/tpe/cell_kernels.h"
 
 namespace hpo::sampler {
 namespace {
-
-const KernelLoops& kBaseline = *LoopsOf(SimdPath::kBaseline);
 
 PaddedColumn<double> Uniforms(size_t count, double low, double high, Rng& rng) {
   PaddedColumn<double> column;
@@ -48,7 +47,6 @@ struct Mixture {
              .at = at},
             {.axis = {.kernel = kernel.data()}, .table = table}};
   }
-  GridKernels grid() const { return {size, centre.data(), inverse.data(), scale.data()}; }
 
   size_t size;
   PaddedColumn<double> centre, inverse, scale, rank, log_norm;
@@ -281,96 +279,27 @@ TEST(ShiftFrom, ShiftsWhatIsThereAndNoMore) {
   }
 }
 
-TEST(CellMasses, AgreeWithOneAtATime) {
-  const Mixture mixture(50);
+TEST(GridKernelBlock, AgreesWithOneAtATime) {
+  const Mixture mixture(kKernelBlock - 5);
+  GridKernelBlock block{.size = mixture.size};
+  std::copy_n(mixture.centre.data(), block.size, block.centre);
+  std::copy_n(mixture.inverse.data(), block.size, block.inverse);
+  std::copy_n(mixture.scale.data(), block.size, block.scale);
   const std::pair<double, double> cells[] = {{0.2, 0.3},   {0.0, 1e-9}, {0.5, 0.50001},
                                              {0.3, 0.301}, {0.6, 0.61}, {0.0, 1.0}};
-  std::vector<double> masses(80);
-  std::vector<double> logs(80);
   for (const auto& [low, high] : cells) {
-    CellMasses(mixture.grid(), low, high, masses.data(), logs.data());
-    for (size_t i = 0; i < 50; ++i) {
+    block.FindMasses(low, high);
+    for (size_t i = 0; i < block.size; ++i) {
       const double expected =
           mixture.scale[i] * NormalMass((low - mixture.centre[i]) * mixture.inverse[i],
                                         (high - mixture.centre[i]) * mixture.inverse[i]);
-      EXPECT_NEAR(masses[i], expected, 1e-9 * expected);
+      EXPECT_NEAR(block.masses[i], expected, 1e-9 * expected);
       if (expected > 0.0) {
-        EXPECT_NEAR(logs[i], std::log(expected), 1e-9);
+        EXPECT_NEAR(block.logs[i], std::log(expected), 1e-9);
       }
     }
   }
 }
-
-class EveryPath : public testing::TestWithParam<SimdPath> {};
-
-// On the path of the parameter and on the baseline.
-TEST_P(EveryPath, HasTheBitsOfTheBaseline) {
-  const KernelLoops* loops = LoopsOf(GetParam());
-  if (loops == nullptr) GTEST_SKIP() << "not on this processor";
-  for (const size_t size : kSizes) {
-    SCOPED_TRACE(size);
-    const Mixture mixture(size);
-    MarginalPoint here{.at = 0.3};
-    MarginalPoint base = here;
-    loops->sum_marginal(mixture.sorted(), mixture.ramp, 3.0, &here, 1);
-    kBaseline.sum_marginal(mixture.sorted(), mixture.ramp, 3.0, &base, 1);
-    EXPECT_EQ(here.sum.Total(), base.sum.Total());
-
-    const std::vector<JointTerm> terms = mixture.TermsAt(0.6);
-    JointPoint joint{.terms = terms.data(), .num_terms = terms.size(), .reference = -5.0};
-    JointPoint joint_base = joint;
-    loops->sum_joint(mixture.rank.data(), size, mixture.ramp, &joint, 1);
-    kBaseline.sum_joint(mixture.rank.data(), size, mixture.ramp, &joint_base, 1);
-    EXPECT_EQ(joint.sum.Total(), joint_base.sum.Total());
-    EXPECT_EQ(joint.reference, joint_base.reference);
-
-    LaneSums weights, weights_base;
-    loops->sum_weights(mixture.rank.data(), size, mixture.ramp, weights);
-    kBaseline.sum_weights(mixture.rank.data(), size, mixture.ramp, weights_base);
-    EXPECT_EQ(weights.Total(), weights_base.Total());
-
-    std::vector<BlockBounds> bounds(NumBlocks(size));
-    loops->bound_blocks(mixture.centre.data(), mixture.inverse.data(), size, bounds.data());
-    EXPECT_TRUE(bounds == mixture.bounds);
-
-    std::vector<double> widths(size + kKernelBlock), widest(NumBlocks(size));
-    std::vector<double> widths_base = widths, widest_base = widest;
-    loops->fit_bandwidths(mixture.centre.data(), size, 0.01, widths.data(), widest.data());
-    kBaseline.fit_bandwidths(mixture.centre.data(), size, 0.01, widths_base.data(),
-                             widest_base.data());
-    EXPECT_EQ(widths, widths_base);
-    EXPECT_EQ(widest, widest_base);
-
-    std::vector<double> masses(size + kKernelBlock), logs(size + kKernelBlock);
-    std::vector<double> masses_base = masses, logs_base = logs;
-    loops->cell_masses(mixture.grid(), 0.25, 0.27, masses.data(), logs.data());
-    kBaseline.cell_masses(mixture.grid(), 0.25, 0.27, masses_base.data(), logs_base.data());
-    EXPECT_EQ(masses, masses_base);
-    EXPECT_EQ(logs, logs_base);
-  }
-}
-
-TEST_P(EveryPath, FoldsToTheBitsOfTheBaseline) {
-  const KernelLoops* loops = LoopsOf(GetParam());
-  if (loops == nullptr) GTEST_SKIP() << "not on this processor";
-  const Mixture mixture = Crowd(/*odd=*/false);
-  SortedKernels kernels = mixture.sorted();
-  kernels.run = 16;
-  std::vector<FoldedRuns> folds(46), base(46);
-  loops->fold_runs(kernels, 1.0 / 100.0, mixture.ramp, folds.data(), folds.size());
-  kBaseline.fold_runs(kernels, 1.0 / 100.0, mixture.ramp, base.data(), base.size());
-  EXPECT_TRUE(folds == base);
-  kernels.folds = folds.data();
-  kernels.num_folds = folds.size();
-  MarginalPoint here{.at = 0.3};
-  MarginalPoint there = here;
-  loops->sum_marginal(kernels, mixture.ramp, 10.0, &here, 1);
-  kBaseline.sum_marginal(kernels, mixture.ramp, 10.0, &there, 1);
-  EXPECT_EQ(here.sum.Total(), there.sum.Total());
-}
-
-INSTANTIATE_TEST_SUITE_P(KernelLoops, EveryPath,
-                         testing::Values(SimdPath::kAvx2, SimdPath::kAvx512));
 
 }  // namespace
 }  // namespace hpo::sampler

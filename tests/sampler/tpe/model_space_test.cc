@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "sampler/space/model_view.h"
+#include "tests/sampler/parzen_of.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo::sampler {
@@ -28,7 +29,7 @@ SearchSpace WithChoice(bool conditional) {
 ParzenEstimator DensityOf(const ModelSpace& model, const std::vector<ParamMap>& trials) {
   std::vector<Point> points;
   for (const ParamMap& params : trials) points.push_back(model.Encode(params));
-  return *ParzenEstimator::Create(model.axes(), points);
+  return ParzenOf(model.axes(), points);
 }
 
 // Trials on both ends of the diagonal: pairs from one trial lie on it, pairs from two trials on

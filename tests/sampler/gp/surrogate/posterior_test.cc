@@ -133,44 +133,6 @@ TEST_P(PosteriorOfKernel, ManyPointsTogetherEqualThemOneByOne) {
   EXPECT_TRUE(RandomPosterior(3, 0).Predict(Rows{}).empty());
 }
 
-TEST_P(PosteriorOfKernel, HasTheSameBitsOnEveryProcessor) {
-  constexpr size_t kSize = 21;
-  Rng rng(3, 1);
-  std::vector<double> factor, alpha, positions, scratch(kSize * kPointsTogether);
-  std::vector<double> columns[2];
-  for (size_t i = 0; i < kSize; ++i) {
-    for (size_t j = 0; j < i; ++j) factor.push_back(0.2 * rng.Uniform() - 0.1);
-    factor.push_back(0.5 + rng.Uniform());
-    alpha.push_back(rng.Uniform() - 0.5);
-    for (auto& column : columns) column.push_back(rng.Uniform());
-  }
-  for (size_t i = 0; i < 2 * kPointsTogether; ++i) positions.push_back(3.0 * rng.Uniform());
-  const double* const column_data[] = {columns[0].data(), columns[1].data()};
-  const double weights[] = {3.0, 0.7};
-  const ProcessView view{.num_axes = 2,
-                         .num_points = kSize,
-                         .num_observed = kSize - 2,
-                         .columns = column_data,
-                         .weights = weights,
-                         .scale = 1.7,
-                         .additive = GetParam(),
-                         .factor = factor.data(),
-                         .alpha = alpha.data()};
-  PredictedLanes baseline;
-  PredictionLoopsOf(SimdPath::kBaseline)->predict(view, positions.data(), scratch.data(), baseline);
-  EXPECT_GT(baseline.explained[0], 0.0);
-  for (const SimdPath path : {SimdPath::kAvx2, SimdPath::kAvx512}) {
-    const PredictionLoops* loops = PredictionLoopsOf(path);
-    if (loops == nullptr) continue;
-    PredictedLanes lanes;
-    loops->predict(view, positions.data(), scratch.data(), lanes);
-    for (size_t i = 0; i < kPointsTogether; ++i) {
-      EXPECT_EQ(lanes.mean[i], baseline.mean[i]);
-      EXPECT_EQ(lanes.explained[i], baseline.explained[i]);
-    }
-  }
-}
-
 TEST_P(PosteriorOfKernel, SlopesAreDerivatives) {
   const Posterior posterior = RandomPosterior(20, 3, GetParam());
   constexpr double kStep = 1e-6;

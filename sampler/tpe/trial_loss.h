@@ -1,0 +1,45 @@
+// What a trial teaches TPE, and the ways to lose a trial, each with the densities that tell the
+// trials that were lost so from those that were not.
+// Threads: as DensityRatio.
+#pragma once
+
+#include <cstdint>
+
+#include "sampler/api/history.h"
+#include "sampler/tpe/density_ratio.h"
+#include "sampler/tpe/model_space.h"
+
+namespace hpo::sampler {
+
+enum class TrialLesson {
+  kNothing,
+  kOverMemory,  // could not run within the capacity
+  kFailed,
+  kViolating,  // a constraint
+  kStopped,    // by a pruner
+  kFeasible,
+  kRunning,
+};
+
+TrialLesson LessonOf(const HistoryTrial& trial, Bytes capacity, MemoryPolicy policy);
+bool TeachesQuality(TrialLesson lesson);
+
+struct TrialLoss {
+  const char* name;
+  TrialLesson lesson;  // of a trial that is lost so
+  DensityRatio ratio;
+  double exponent;
+  int64_t num_lost = 0;
+  bool modelled = false;  // from the first lost trial on
+
+  // `trial`, a point of `space`, teaches `now` in the place of `before`.
+  void Learn(const ModelSpace& space, const HistoryTrial& trial, TrialLesson before,
+             TrialLesson now);
+  // Whether it speaks in the acquisition.
+  bool Counts() const;
+
+ private:
+  bool IsSpared(TrialLesson by) const;
+};
+
+}  // namespace hpo::sampler
