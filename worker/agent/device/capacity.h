@@ -18,6 +18,9 @@
 
 namespace hpo {
 
+// This machine, as it calls itself.
+std::string HostName();
+
 class DeviceCapacity {
  public:
   virtual ~DeviceCapacity() = default;
