@@ -46,12 +46,6 @@ struct Device {
   std::unique_ptr<DeviceCapacity> capacity;
 };
 
-std::string HostName() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 void WarnAboutHostMemory(Bytes limit) {
   const absl::StatusOr<Bytes> allowed = HostMemoryReader().ReadAllowed();
   if (allowed.ok() && *allowed < limit) {
@@ -218,7 +212,7 @@ std::variant<WorkerOptions, AgentResult> WithStudysCommand(WorkerOptions options
                              .stay = options.stay};
   const absl::StatusOr<FoundCommand> found = FindStudyCommand(
       client, search, Backoff(times.first_retry, times.longest_retry, getpid()), stop);
-  if (absl::IsCancelled(found.status())) return StoppedAtStart(stop);
+  if (absl::IsCancelled(found.status())) return StoppedAtStart(stop.level());
   if (absl::IsUnavailable(found.status())) return AgentResult{ExitCode::kTryAgain, found.status()};
   if (!found.ok()) return AgentResult{ExitCode::kConfiguration, found.status()};
   if (!found->ended.empty()) return EndOfStudies(found->ended);
@@ -241,7 +235,7 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& given, StopSignal& st
   const auto& options = std::get<WorkerOptions>(with_command);
   HPO_ASSIGN_OR_RETURN(Device device, ChooseDevice(options));
   absl::StatusOr<OwnState> own = WaitForState(options, device.card_uuid, stop);
-  if (absl::IsCancelled(own.status())) return StoppedAtStart(stop);
+  if (absl::IsCancelled(own.status())) return StoppedAtStart(stop.level());
   HPO_RETURN_IF_ERROR(own.status());
   const std::string& state = own->folder.path;
   // Before the device is used.

@@ -34,7 +34,6 @@ constexpr absl::Duration kWriteTimeout = absl::Seconds(10);
 constexpr absl::Duration kGivingBackTime = absl::Seconds(30);
 constexpr int kLogTailLines = 20;
 constexpr char kOutOfMemoryStage[] = "OOM Error";
-constexpr char kHostGrowth[] = "host memory, over several attempts";
 
 int64_t FileSize(const std::string& path) {
   std::error_code error;
@@ -80,177 +79,107 @@ class RunningAttempt {
         reports_(services.client, services.session, lease,
                  Backoff(options.first_report_retry, options.longest_report_retry,
                          static_cast<uint64_t>(job.trial.value))) {
-    TellEndingTime();
-    beat_.lease = lease;
     end_.plan = job.task.plan;
     end_.limit = job.task.limit;
+    end_.beat.lease = lease;
+    end_.plans = services.slot.hello().Has("plan");
+    end_.base = services.base;
+    TellEndingTime();
   }
 
   AttemptEnd Run() {
     const absl::Status handed = process_.channel().WriteLine(EncodeDown(job_), kWriteTimeout);
-    if (!handed.ok()) {
-      spdlog::debug("handing the job over: {}", handed.ToString());
-    }
-    while (!Over()) {
+    if (!handed.ok()) spdlog::debug("handing the job over: {}", handed.ToString());
+    while (!state_.Over()) {
       WaitForNews();
-      TakeSignals();
-      TakeLines();
-      ReportIfDue();
-      KillIfOverdue();
+      Advance(OrderOf(services_.keeper.DirectiveFor(end_.beat.lease)));
+      Advance(services_.stop.level());
+      if (!state_.closed) TakeLines();
+      // What is left goes with the result.
+      if (!end_.outcome) TakeAnswer(reports_.SendIfDue());
+      Advance(TimePassed{});
     }
     return Conclude();
   }
 
  private:
-  // The trainer has said its last word.
-  bool Over() { return end_.outcome || exit_ || end_.undying; }
+  // ---- The state machine (running_state.h) ----
 
-  void WaitForNews() {
-    pollfd events[] = {
-        {.fd = closed_ ? -1 : process_.channel().fd(), .events = POLLIN, .revents = 0},
-        {.fd = process_.exit_fd(), .events = POLLIN, .revents = 0},
-        {.fd = services_.wake.fd(), .events = POLLIN, .revents = 0},
-        {.fd = services_.stop.fd(), .events = POLLIN, .revents = 0}};
-    absl::Duration timeout = absl::Seconds(60);
-    if (reports_.due()) timeout = std::min(timeout, *reports_.due() - clock_.Monotonic());
-    if (const auto kill_at = KillAt()) timeout = std::min(timeout, *kill_at - clock_.Monotonic());
-    poll(events, 4, PollTimeout(timeout));
-    if (events[2].revents != 0) services_.wake.Clear();
-    if (events[3].revents != 0) services_.stop.Clear();
-    // Before its lines are read, so that none that it wrote can be missed.
-    exit_ = process_.Poll();
-  }
-
-  void Obey(Directive directive) {
-    switch (directive) {
-      case Directive::kContinue:
-        break;
-      case Directive::kStopPruned:
-        Stop(StopCause::kPruned);
-        break;
-      case Directive::kLeaseLost:
-        Stop(StopCause::kLeaseLost);
-        break;
-      case Directive::kCancelled:
-        Stop(StopCause::kCancelled);
-        break;
-      case Directive::kPreempted:
-        Stop(StopCause::kPreempted);
-        break;
-      case Directive::kTimeLimit:
-        StopAtTimeLimit();
-        break;
+  void Advance(const AttemptEvent& event) {
+    AttemptStep step = Next(std::move(state_), event, clock_.Monotonic(), options_);
+    state_ = std::move(step.state);
+    if (step.action == AttemptAction::kAskToStop) AskToStop();
+    if (step.action == AttemptAction::kTellEndingTime) TellEndingTime();
+    if (step.action == AttemptAction::kKill) {
+      Advance(TrainerKilled{process_.Kill(), process_.pid()});
     }
   }
 
-  void TakeSignals() {
-    Obey(services_.keeper.DirectiveFor(beat_.lease));
-    if (services_.stop.raised()) Stop(StopCause::kDrain);
-    if (services_.stop.level() == StopLevel::kNow) kill_at_ = absl::ZeroDuration();
-  }
-
-  void StopAtTimeLimit() {
-    if (end_.stop_cause >= StopCause::kTimeLimit) return;
-    end_.pruner = kTimeLimitPruner;
-    Stop(StopCause::kTimeLimit);
-  }
-
-  // Tells the trainer once, whatever other causes come up afterwards.
-  void Stop(StopCause cause) {
-    if (cause <= end_.stop_cause) return;
-    const bool told = end_.stop_cause != StopCause::kNone;
-    end_.stop_cause = cause;
-    if (told) return;
+  void AskToStop() {
+    const StopCause cause = end_.stop_cause;
     const StopRequest request{.reason = StopReason(cause),
                               .checkpoint = cause <= StopCause::kDrain};
-    const bool asked = services_.slot.hello().Has("stop") &&
-                       process_.channel().WriteLine(EncodeDown(request), kWriteTimeout).ok();
-    if (asked) {
-      stopped_at_ = clock_.Monotonic();
-    } else {
-      kill_at_ = absl::ZeroDuration();
-    }
-    spdlog::info(
-        "trial #{}: stopping the trainer ({}){}", job_.trial.value, StopReason(cause),
-        asked ? absl::StrCat(": it has ",
-                             absl::FormatDuration(absl::Trunc(StopGrace(), absl::Seconds(1))),
-                             " to end")
-              : "");
-  }
-
-  absl::Duration StopGrace() const {
-    return std::max(options_.stop_grace, std::min(stop_time_, options_.longest_stop_grace));
+    const bool told = services_.slot.hello().Has("stop") &&
+                      process_.channel().WriteLine(EncodeDown(request), kWriteTimeout).ok();
+    Advance(AskedToStop{told});
+    const absl::Duration grace = absl::Trunc(StopGrace(state_, options_), absl::Seconds(1));
+    spdlog::info("trial #{}: stopping the trainer ({}){}", job_.trial.value, request.reason,
+                 told ? absl::StrCat(": it has ", absl::FormatDuration(grace), " to end") : "");
   }
 
   // Before a time limit the worker has to know it, too.
-  void TellEndingTime() { services_.stop.SetEndingTime(StopGrace() + kGivingBackTime); }
-
-  void KillAfter(absl::Duration grace) {
-    const absl::Duration at = clock_.Monotonic() + grace;
-    kill_at_ = kill_at_ ? std::min(*kill_at_, at) : at;
+  void TellEndingTime() {
+    services_.stop.SetEndingTime(StopGrace(state_, options_) + kGivingBackTime);
   }
 
-  // A trainer that was told to stop and says so gets its whole time again with each line.
-  std::optional<absl::Duration> KillAt() const {
-    if (!stopped_at_) return kill_at_;
-    const absl::Duration longest = std::max(options_.stop_grace, options_.longest_stop_grace);
-    const absl::Duration at =
-        std::min(std::max(*stopped_at_, said_at_) + StopGrace(), *stopped_at_ + longest);
-    return kill_at_ ? std::min(*kill_at_, at) : at;
-  }
+  // ---- Events ----
 
-  void KillIfOverdue() {
-    const std::optional<absl::Duration> kill_at = KillAt();
-    if (Over() || !kill_at || clock_.Monotonic() < *kill_at) return;
-    exit_ = process_.Kill();
-    end_.killed_by_agent = true;
-    if (!exit_) {
-      end_.undying = process_.pid();
-    } else if (closed_ && end_.stop_cause == StopCause::kNone && end_.protocol_error.empty()) {
-      end_.protocol_error =
-          "the trainer closed file descriptor 3 and ran on: expected an outcome line first";
+  void WaitForNews() {
+    pollfd events[] = {
+        {.fd = state_.closed ? -1 : process_.channel().fd(), .events = POLLIN, .revents = 0},
+        {.fd = process_.exit_fd(), .events = POLLIN, .revents = 0},
+        {.fd = services_.wake.fd(), .events = POLLIN, .revents = 0},
+        {.fd = services_.stop.fd(), .events = POLLIN, .revents = 0}};
+    absl::Duration until = clock_.Monotonic() + absl::Seconds(60);
+    for (const std::optional<absl::Duration>& due : {reports_.due(), KillAt(state_, options_)}) {
+      until = std::min(until, due.value_or(until));
     }
+    poll(events, 4, PollTimeout(until - clock_.Monotonic()));
+    if (events[2].revents != 0) services_.wake.Clear();
+    if (events[3].revents != 0) services_.stop.Clear();
+    // Before its lines are read, so that none that it wrote can be missed.
+    if (const std::optional<ProcessExit> exit = process_.Poll()) Advance(*exit);
   }
 
   void TakeLines() {
-    if (closed_) return;
-    absl::StatusOr<ReceivedLines> received = process_.channel().ReadAvailable();
+    const absl::StatusOr<ReceivedLines> received = process_.channel().ReadAvailable();
     if (!received.ok()) {
-      Violation(std::string(received.status().message()));
-      closed_ = true;
+      Advance(ProtocolBroken{std::string(received.status().message())});
+      Advance(ChannelClosed{});
       return;
     }
     for (const std::string& line : received->lines) {
       if (end_.outcome || !end_.protocol_error.empty()) break;
       TakeLine(line);
     }
-    closed_ = received->closed;
     if (!received->torn.empty() && !end_.outcome) {
       spdlog::debug("trial #{}: the trainer's last line is torn", job_.trial.value);
     }
-    if (closed_) KillAfter(options_.exit_grace);
+    if (received->closed) Advance(ChannelClosed{});
   }
 
   void TakeLine(const std::string& line) {
-    absl::StatusOr<UpMessage> message = ReadTrainerLine(line);
-    if (!message.ok()) {
-      Violation(absl::StrCat("the trainer sent '", line.substr(0, 120),
-                             "': ", message.status().message()));
-      return;
+    const absl::StatusOr<UpMessage> message = ReadTrainerLine(line);
+    if (message.ok()) {
+      std::visit([this](const auto& body) { Take(body); }, *message);
+    } else {
+      Advance(ProtocolBroken{absl::StrCat("the trainer sent '", line.substr(0, 120),
+                                          "': ", message.status().message())});
     }
-    std::visit([this](auto& body) { Take(body); }, *message);
-  }
-
-  // Nothing that follows can be trusted.
-  void Violation(std::string what) {
-    if (end_.protocol_error.empty()) {
-      end_.protocol_error = std::move(what);
-    }
-    kill_at_ = absl::ZeroDuration();
   }
 
   void Take(const Hello&) {
-    Violation("the trainer sent a second hello: expected one per process");
+    Advance(ProtocolBroken{"the trainer sent a second hello: expected one per process"});
   }
 
   void Take(const MeasurementMessage& message) {
@@ -264,22 +193,16 @@ class RunningAttempt {
                  message.stage, FormatBytes(message.allocated), FormatBytes(message.reserved),
                  FormatBytes(message.peak));
     end_.stage = message.stage;
-    beat_.stage = message.stage;
-    beat_.allocated = message.allocated;
-    beat_.reserved = message.reserved;
-    live_peak_ = std::max(live_peak_, message.peak);
+    end_.beat.stage = message.stage;
+    end_.beat.allocated = message.allocated;
+    end_.beat.reserved = message.reserved;
+    end_.live_peak = std::max(end_.live_peak, message.peak);
+    end_.memory = message;
     reports_.AddMemoryRecord(message);
-    last_memory_ = {.allocated = message.allocated,
-                    .reserved = message.reserved,
-                    .free = message.free,
-                    .total = message.total,
-                    .peak = message.peak,
-                    .step = message.step,
-                    .resident = message.resident};
     if (message.stage == kOutOfMemoryStage) reports_.AddOom();
     if (message.plan) {
       end_.plan = *message.plan;
-      reports_.AddPlan(end_.plan);
+      reports_.AddPlan(*message.plan);
     }
     Progress(message.step);
   }
@@ -292,10 +215,7 @@ class RunningAttempt {
 
   void Take(const ProgressMessage& message) {
     Progress(message.step);
-    if (message.stop_time <= absl::ZeroDuration()) return;
-    stop_time_ = message.stop_time;
-    said_at_ = clock_.Monotonic();
-    TellEndingTime();
+    Advance(message);
   }
 
   void Take(const LogMessage& message) {
@@ -307,127 +227,63 @@ class RunningAttempt {
 
   void Take(const AttributesMessage& message) { reports_.AddAttributes(message.attributes); }
 
-  void Take(const OutcomeMessage& message) { end_.outcome = message; }
+  void Take(const OutcomeMessage& message) { Advance(message); }
 
   void Progress(int64_t step) {
-    beat_.step = std::max(beat_.step, step);
-    services_.keeper.Update(beat_);
+    end_.beat.step = std::max(end_.beat.step, step);
+    services_.keeper.Update(end_.beat);
   }
 
-  void ReportIfDue() {
-    if (end_.outcome) return;  // what is left goes with the result
-    const ReportAnswer answer = reports_.SendIfDue();
-    Obey(answer.directive);
-    if (answer.verdict == ReportAnswer::Verdict::kContinue) return;
-    spdlog::info("trial #{}: {}", job_.trial.value, answer.why);
-    if (answer.verdict == ReportAnswer::Verdict::kLeaseLost) {
-      Stop(StopCause::kLeaseLost);
-      return;
-    }
-    if (answer.pruner == kTimeLimitPruner) {
-      StopAtTimeLimit();
-      return;
-    }
-    end_.pruner = answer.pruner;
-    Stop(StopCause::kPruned);
+  void TakeAnswer(const ReportAnswer& answer) {
+    if (!answer.why.empty()) spdlog::info("trial #{}: {}", job_.trial.value, answer.why);
+    Advance(OrderOf(answer));
   }
+
+  // ---- The end ----
 
   AttemptEnd Conclude() {
     services_.stop.SetEndingTime(StopSignal::kEndingTime);
-    SettleTrainer();
-    if (const absl::Status copied = CopyLogFrom(process_log_, log_start_, job_.output_dir);
-        !copied.ok()) {
+    const std::string log = process_.log_path();
+    SettleTrainer(log);
+    if (const absl::Status copied = CopyLogFrom(log, log_start_, job_.output_dir); !copied.ok()) {
       spdlog::warn("trial #{}: its part of the trainer's output is not kept: {}", job_.trial.value,
                    std::string(copied.message()));
     }
-    AttemptEnd end;
-    if (end_.stop_cause == StopCause::kLeaseLost) {
-      end.lease_lost = true;
-      return end;
-    }
-    if (CannotStart(end_)) {
-      end.cannot_start = LastLine(end_.log_tail);
-      return end;
-    }
+    if (end_.stop_cause == StopCause::kLeaseLost) return LostLease{};
+    if (CannotStart(end_)) return UnstartableProgram{LastLine(end_.log_tail)};
     std::optional<TrialOutcome> outcome = JudgeAttempt(end_);
     if (!outcome) {
       reports_.SendLast();
-      end.give_back =
-          end_.stop_cause == StopCause::kPreempted ? "ordered by the server" : "the worker stops";
-      return end;
+      return ReturnedTrial{end_.stop_cause == StopCause::kPreempted ? "ordered by the server"
+                                                                    : "the worker stops"};
     }
-    if (auto* oom = std::get_if<OutOfMemory>(&*outcome)) FillIn(*oom);
     if (auto* completed = std::get_if<Completed>(&*outcome);
         completed != nullptr && completed->model_path.empty()) {
       completed->model_path = ModelLeftIn(job_.output_dir);
     }
-    FinishRequest& finish = end.finish.emplace();
-    finish.lease = beat_.lease;
-    finish.outcome = *std::move(outcome);
-    finish.memory = MemoryUsed();
-    finish.final_plan = end_.outcome && plans_ ? end_.outcome->final_plan : end_.plan;
+    end_.num_ooms = reports_.num_ooms();
+    end_.num_replans = reports_.num_replans();
+    FinishRequest finish = ResultOf(*std::move(outcome), end_);
     reports_.MoveUnsentTo(finish);
-    end.best_path = std::move(best_path_);
-    return end;
+    return AttemptResult{std::move(finish), std::move(best_path_)};
   }
 
   // Leaves the slot with a warm trainer or none; takes down what is needed of the process first.
-  void SettleTrainer() {
-    process_log_ = process_.log_path();
-    if (end_.outcome) {
-      const Bytes tensors = job_.device == "cpu" ? MemoryUsed().live_peak : Bytes{};
-      if (const auto growth = services_.slot.AttemptEnded(end_.outcome->clean, tensors)) {
-        TellHostGrowth(*growth);
-      }
+  void SettleTrainer(const std::string& log) {
+    if (!end_.outcome) {
+      end_.log_tail = ShownLines(LogTail(log, log_start_, kLogTailLines));
+      end_.oom_kills = services_.count_oom_kills() - oom_kills_before_;
+      services_.slot.Discard();
       return;
     }
-    end_.exit = exit_.value_or(ProcessExit{});
-    end_.log_tail = ShownLines(LogTail(process_log_, log_start_, kLogTailLines));
-    end_.oom_kills = services_.count_oom_kills() - oom_kills_before_;
-    services_.slot.Discard();
-  }
-
-  void TellHostGrowth(Bytes growth) {
-    host_growth_ = growth;
+    const Bytes tensors = job_.device == "cpu" ? MemoryUsed(end_).live_peak : Bytes{};
+    end_.host_growth = services_.slot.AttemptEnded(end_.outcome->clean, tensors).value_or(Bytes{});
+    if (end_.host_growth == Bytes{}) return;
     spdlog::warn(
         "trial #{}: the trainer's host memory grows from attempt to attempt, by {} in {}: "
         "the next one gets a new process",
-        job_.trial.value, FormatBytes(growth), ResidentWatch::kAttempts);
-    MemoryMessage record = last_memory_;
-    record.stage = "Growth";
-    record.growth = growth;
-    record.growth_stage = kHostGrowth;
-    reports_.AddMemoryRecord(record);
-  }
-
-  // A simple trainer says only that it happened. The server counts in bytes of the device, a
-  // trainer in bytes of its allocator: the base lies between them. It is none of the host's.
-  void FillIn(OutOfMemory& oom) const {
-    if (oom.limit == Bytes{}) oom.limit = job_.task.limit;
-    if (oom.kind != OomKind::kHost) {
-      oom.limit += services_.base;
-      if (oom.needed > Bytes{}) oom.needed += services_.base;
-    }
-    if (!plans_) oom.plan = end_.plan;
-    if (oom.step == 0) oom.step = beat_.step;
-  }
-
-  // What the trainer says at its end counts; what it lacks is taken from its memory lines.
-  MemoryReport MemoryUsed() const {
-    MemoryReport report = end_.outcome ? end_.outcome->memory : MemoryReport{};
-    if (report.live_peak == Bytes{}) report.live_peak = live_peak_;
-    if (report.limit == Bytes{}) report.limit = job_.task.limit;
-    report.limit += services_.base;
-    if (report.device_peak == Bytes{} && report.reserved_peak > Bytes{}) {
-      report.device_peak = report.reserved_peak + services_.base;
-    }
-    if (report.growth == Bytes{} && host_growth_ > Bytes{}) {
-      report.growth = host_growth_;
-      report.growth_stage = kHostGrowth;
-    }
-    report.num_ooms = std::max(report.num_ooms, reports_.num_ooms());
-    report.num_replans = std::max(report.num_replans, reports_.num_replans());
-    return report;
+        job_.trial.value, FormatBytes(end_.host_growth), ResidentWatch::kAttempts);
+    reports_.AddMemoryRecord(GrowthRecord(end_));
   }
 
   const AttemptServices& services_;
@@ -435,28 +291,11 @@ class RunningAttempt {
   const TrainerJob& job_;
   TrainerProcess& process_;
   const SystemClock clock_;
-  int64_t log_start_;
-  int64_t oom_kills_before_;
-  std::string process_log_;
-
-  TrainerEnd end_;
+  const int64_t log_start_;
+  const int64_t oom_kills_before_;
+  RunningState state_;
+  TrainerEnd& end_ = state_.end;
   std::string best_path_;
-  LeaseBeat beat_;
-  bool closed_ = false;
-  std::optional<ProcessExit> exit_;
-
-  // A trainer that does not speak of plans ran what it was given.
-  const bool plans_ = services_.slot.hello().Has("plan");
-
-  // Monotonic times.
-  std::optional<absl::Duration> kill_at_;  // whatever the trainer says
-  std::optional<absl::Duration> stopped_at_;
-  absl::Duration said_at_;
-  absl::Duration stop_time_;  // what it said then
-
-  Bytes live_peak_;
-  Bytes host_growth_;
-  MemoryMessage last_memory_;  // without a plan
   ReportQueue reports_;
 };
 
@@ -465,8 +304,8 @@ class RunningAttempt {
 AttemptEnd EndBeforeStart(const Assignment& assignment, const absl::Status& why) {
   const Failed failed{.failure_class = FailureClass::kBadConfiguration,
                       .message = std::string(why.message())};
-  return {.finish = FinishRequest{
-              .lease = assignment.lease, .outcome = failed, .final_plan = assignment.task.plan}};
+  return AttemptResult{
+      {.lease = assignment.lease, .outcome = failed, .final_plan = assignment.task.plan}};
 }
 
 AttemptEnd RunAttempt(const AttemptServices& services, const AttemptOptions& options,

@@ -4,12 +4,12 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
+#include <variant>
 
-#include "absl/time/time.h"
 #include "common/protocol/trainer_protocol.h"
 #include "common/protocol/worker_exchange.h"
+#include "worker/agent/attempt/running_state.h"
 #include "worker/agent/attempt/trainer_slot.h"
 #include "worker/agent/process/stop_signal.h"
 #include "worker/agent/process/wake_up.h"
@@ -18,18 +18,6 @@
 #include "worker/agent/session/worker_session.h"
 
 namespace hpo::agent {
-
-struct AttemptOptions {
-  // From a stop request to SIGKILL: what the trainer says that it takes to end
-  // (ProgressMessage::stop_time), but at least the one and at most the other.
-  absl::Duration stop_grace = absl::Seconds(30);
-  absl::Duration longest_stop_grace = absl::Hours(1);
-  // From an outcome line of a trainer that is not reused, or a closed channel, to SIGKILL.
-  absl::Duration exit_grace = absl::Seconds(10);
-  // Between reports while the server is away.
-  absl::Duration first_report_retry = absl::Milliseconds(500);
-  absl::Duration longest_report_retry = absl::Seconds(10);
-};
 
 // Everything an attempt works with. All outlive the attempt.
 struct AttemptServices {
@@ -45,19 +33,26 @@ struct AttemptServices {
   Bytes base;
 };
 
-// Exactly one of the four.
-struct AttemptEnd {
-  // A result for the outbox.
-  std::optional<FinishRequest> finish;
-  // With it: where the trainer has left its best weights; empty: it has told of none.
-  std::string best_path;
-  // No result: give the trial back, for this reason; empty: no.
-  std::string give_back;
-  // No result: the program cannot be started, whatever the trial; the line that says why.
-  std::string cannot_start;
-  // The trial belongs to another attempt now; nothing to tell.
-  bool lease_lost = false;
+// A result for the outbox.
+struct AttemptResult {
+  FinishRequest finish;
+  std::string best_path = {};  // where its best weights are; empty: it has told of none
 };
+
+// No result: the trial goes back to the server, for this reason.
+struct ReturnedTrial {
+  std::string why;
+};
+
+// No result: the program cannot be started, whatever the trial; the line that says why.
+struct UnstartableProgram {
+  std::string why;
+};
+
+// The trial belongs to another attempt now; nothing to tell.
+struct LostLease {};
+
+using AttemptEnd = std::variant<AttemptResult, ReturnedTrial, UnstartableProgram, LostLease>;
 
 // The end of an attempt that cannot begin, since the study asks for what no worker may do.
 AttemptEnd EndBeforeStart(const Assignment& assignment, const absl::Status& why);

@@ -125,6 +125,28 @@ void KeptModels::Discard(const std::string& attempt_folder) {
   }
 }
 
+std::string KeptModels::FolderOf(const LeaseRef& lease) const {
+  return (fs::path(runs_folder_) / AttemptFolder(lease)).string();
+}
+
+void KeptModels::Await(const Assignment& assignment, const AttemptResult& result) {
+  Ended();
+  unsettled_.emplace(FolderOf(assignment.lease), std::pair(assignment, result));
+}
+
+void KeptModels::TakeAnswer(const LeaseRef& lease, const absl::StatusOr<FinishResult>& answer) {
+  const std::string folder = FolderOf(lease);
+  const auto unsettled = unsettled_.extract(folder);
+  const bool superseded = answer.ok() ? !answer->stored : absl::IsAborted(answer.status());
+  if (superseded || (!unsettled.empty() && unsettled.mapped().first.demonstration)) {
+    Discard(folder);
+  } else if (!unsettled.empty()) {
+    const auto& [assignment, result] = unsettled.mapped();
+    SettleEnd(lease.trial, folder, result.finish.outcome, result.best_path,
+              {assignment.task.objective, assignment.constraints});
+  }
+}
+
 void KeptModels::Begun(const std::string& attempt_folder) const {
   const absl::Status written = WriteFileAtomically(RunningPath(), attempt_folder);
   if (!written.ok()) spdlog::debug("running attempt: {}", std::string(written.message()));

@@ -4,13 +4,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/ids.h"
 #include "common/study/study.h"
 #include "common/study/trial.h"
+#include "worker/agent/attempt/attempt_runner.h"
 
 namespace hpo::agent {
 
@@ -49,6 +52,16 @@ class KeptModels {
   // back or superseded): all files but the log are removed.
   void Discard(const std::string& attempt_folder);
 
+  // Where the attempt of `lease` writes; absolute.
+  std::string FolderOf(const LeaseRef& lease) const;
+
+  // An attempt of `assignment` has ended with `result`: it is settled by the server's answer.
+  void Await(const Assignment& assignment, const AttemptResult& result);
+
+  // The server has answered the result of `lease`, or will never take it. The result of a former
+  // process stays as it is where the server takes it: what it is compared by is not known any more.
+  void TakeAnswer(const LeaseRef& lease, const absl::StatusOr<FinishResult>& answer);
+
   // An attempt begins to write to `attempt_folder`, and has ended with a result or nothing. Where
   // the process does not live to see the end, DiscardInterrupted of the next one finds it.
   void Begun(const std::string& attempt_folder) const;
@@ -67,6 +80,8 @@ class KeptModels {
   void Remove(const std::string& path) const;
 
   std::string runs_folder_;
+  // Results that the server does not have, by their attempts' folders.
+  std::map<std::string, std::pair<Assignment, AttemptResult>> unsettled_;
   std::optional<int64_t> num_kept_;
 };
 

@@ -57,6 +57,12 @@ absl::Status WriteAll(int fd, absl::string_view data, const std::string& path) {
   return fdatasync(fd) == 0 ? absl::OkStatus() : OutboxError("fdatasync", path);
 }
 
+// Needs no free space, unlike a new file.
+absl::Status Truncate(int fd, size_t size, const std::string& path) {
+  if (ftruncate(fd, static_cast<off_t>(size)) != 0) return OutboxError("truncate", path);
+  return fdatasync(fd) == 0 ? absl::OkStatus() : OutboxError("fdatasync", path);
+}
+
 absl::Status SyncDirectoryOf(const std::string& path) {
   const std::string directory = std::filesystem::absolute(path).parent_path().string();
   const UniqueFd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -114,11 +120,7 @@ absl::Status Outbox::Load() {
       HPO_RETURN_IF_ERROR(SetDamagedAside(text.substr(begin, newline - begin), taken));
       damaged = true;
     }
-    if (!taken.ok() && last) {
-      if (ftruncate(file_.get(), static_cast<off_t>(begin)) != 0)
-        return OutboxError("truncate", path_);
-      return fdatasync(file_.get()) == 0 ? absl::OkStatus() : OutboxError("fdatasync", path_);
-    }
+    if (!taken.ok() && last) return Truncate(file_.get(), begin, path_);
     ++num_records_;
     begin = newline + 1;
   }
@@ -188,7 +190,11 @@ absl::Status Outbox::Acknowledge(const std::string& request_id) {
       std::erase_if(pending_, [&](const OutboxEntry& e) { return e.request_id == request_id; });
   if (removed == 0 || unsaved_.erase(request_id) > 0) return absl::OkStatus();
   const auto num_saved = static_cast<int>(pending_.size() - unsaved_.size());
-  if (num_saved == 0) return Clear();
+  if (num_saved == 0) {
+    HPO_RETURN_IF_ERROR(Truncate(file_.get(), 0, path_));
+    num_records_ = 0;
+    return absl::OkStatus();
+  }
   if (num_records_ - num_saved >= kMaxDeadRecords) return Compact();
   return WriteRecord(DumpJson({{"done", request_id}}));
 }
@@ -214,13 +220,6 @@ absl::StatusOr<std::string> Outbox::SetAside(const std::string& request_id) {
   set_aside_.push_back(name);
   HPO_RETURN_IF_ERROR(Acknowledge(request_id));
   return name;
-}
-
-// Needs no free space, unlike a new file.
-absl::Status Outbox::Clear() {
-  if (ftruncate(file_.get(), 0) != 0) return OutboxError("truncate", path_);
-  num_records_ = 0;
-  return fdatasync(file_.get()) == 0 ? absl::OkStatus() : OutboxError("fdatasync", path_);
 }
 
 absl::Status Outbox::Compact() {

@@ -70,7 +70,6 @@ class Outbox {
   absl::Status TakeRecord(const std::string& record);
   absl::Status SetDamagedAside(const std::string& record, const absl::Status& damage);
   absl::Status WriteRecord(const std::string& json);
-  absl::Status Clear();
   absl::Status Compact();
 
   std::string path_;

@@ -26,6 +26,25 @@ std::string CountResults(size_t count) {
   return count == 1 ? "1 result" : absl::StrCat(count, " results");
 }
 
+// What people should know of the results; empty: nothing.
+std::string Notice(const Outbox& outbox, const std::string& unsaved_why, size_t num_refused,
+                   const std::string& refused_why) {
+  std::vector<std::string> parts;
+  if (outbox.num_unsaved() > 0) {
+    parts.push_back(
+        absl::StrCat(CountResults(outbox.num_unsaved()), " in memory only: ", unsaved_why));
+  }
+  if (num_refused > 0) {
+    parts.push_back(
+        absl::StrCat(CountResults(num_refused), " refused for now (", refused_why, ")"));
+  }
+  if (!outbox.set_aside().empty()) {
+    parts.push_back(absl::StrCat(CountResults(outbox.set_aside().size()), " set aside in ",
+                                 outbox.set_aside_folder()));
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
 }  // namespace
 
 ResultCourier::ResultCourier(CoordinatorClient& client, WorkerSession& session, LeaseKeeper& keeper,
@@ -67,16 +86,8 @@ absl::Status ResultCourier::DeliverAll() {
   for (size_t i = 0; i < outbox_.pending().size() && away.ok();) {
     const OutboxEntry entry = outbox_.pending()[i];
     const auto deferred = deferred_.find(entry.request_id);
-    if (deferred != deferred_.end() && clock_.Monotonic() < deferred->second.due) {
-      ++i;
-      continue;
-    }
-    const absl::StatusOr<FinishResult> answer = Tell(entry);
-    if (answer.ok()) {
-      Settle(entry, answer);
-    } else {
-      away = TakeRefusal(entry, answer.status());
-    }
+    const bool due = deferred == deferred_.end() || clock_.Monotonic() >= deferred->second.due;
+    if (due) away = TakeAnswer(entry, Tell(entry));
     const bool pending =
         i < outbox_.pending().size() && outbox_.pending()[i].request_id == entry.request_id;
     if (pending) ++i;
@@ -125,18 +136,23 @@ absl::StatusOr<FinishResult> ResultCourier::TellInParts(const std::string& sessi
   return client_.FinishTrial(session, entry.request_id, last);
 }
 
-absl::Status ResultCourier::TakeRefusal(const OutboxEntry& entry, const absl::Status& status) {
-  switch (ReactionTo(Rpc::kFinishTrial, status, entry.request.lease.database)) {
+absl::Status ResultCourier::TakeAnswer(const OutboxEntry& entry,
+                                       const absl::StatusOr<FinishResult>& answer) {
+  if (answer.ok()) {
+    Settle(entry, answer);
+    return absl::OkStatus();
+  }
+  switch (ReactionTo(Rpc::kFinishTrial, answer.status(), entry.request.lease.database)) {
     case Reaction::kWait:
-      return status;
+      return answer.status();
     case Reaction::kGiveUp:
-      Settle(entry, status);
+      Settle(entry, answer);
       break;
     case Reaction::kSetAside:
-      SetAside(entry, status);
+      SetAside(entry, answer.status());
       break;
     default:
-      Defer(entry, status);
+      Defer(entry, answer.status());
   }
   return absl::OkStatus();
 }
@@ -153,8 +169,7 @@ void ResultCourier::Settle(const OutboxEntry& entry, const absl::StatusOr<Finish
     spdlog::warn("{}: another attempt counts, so this result is dropped: {}", Describe(lease),
                  std::string(answer.status().message()));
   }
-  Forget(entry);
-  told_(lease, answer);
+  Forget(entry, answer);
   if (const absl::Status done = outbox_.Acknowledge(entry.request_id); !done.ok()) {
     spdlog::warn("{}: the result is delivered once more at the next start, which does no harm",
                  std::string(done.message()));
@@ -166,9 +181,7 @@ ResultCourier::Deferred& ResultCourier::DeferralOf(const OutboxEntry& entry) {
   const absl::Duration now = clock_.Monotonic();
   const auto seed = static_cast<uint64_t>(entry.request.lease.trial.number.value);
   const Deferred first{.since = now,
-                       .due = now,
-                       .pauses = Backoff(options_.first_retry, options_.longest_retry, seed),
-                       .why = ""};
+                       .pauses = Backoff(options_.first_retry, options_.longest_retry, seed)};
   Deferred& deferred = deferred_.try_emplace(entry.request_id, first).first->second;
   deferred.due = now + deferred.pauses.Next();
   return deferred;
@@ -196,31 +209,19 @@ void ResultCourier::SetAside(const OutboxEntry& entry, const absl::Status& statu
   }
   spdlog::error("{}: its result is set aside as {}/{}: {}", Describe(entry.request.lease),
                 outbox_.set_aside_folder(), *file, status.ToString());
-  Forget(entry);
-  told_(entry.request.lease, status);
+  Forget(entry, status);
 }
 
-void ResultCourier::Forget(const OutboxEntry& entry) {
+void ResultCourier::Forget(const OutboxEntry& entry, const absl::StatusOr<FinishResult>& answer) {
   keeper_.Drop(entry.request.lease);
   deferred_.erase(entry.request_id);
   num_told_.erase(entry.request_id);
+  told_(entry.request.lease, answer);
 }
 
 void ResultCourier::Notify() {
-  std::vector<std::string> parts;
-  if (outbox_.num_unsaved() > 0) {
-    parts.push_back(
-        absl::StrCat(CountResults(outbox_.num_unsaved()), " in memory only: ", unsaved_why_));
-  }
-  if (!deferred_.empty()) {
-    parts.push_back(absl::StrCat(CountResults(deferred_.size()), " refused for now (",
-                                 deferred_.begin()->second.why, ")"));
-  }
-  if (!outbox_.set_aside().empty()) {
-    parts.push_back(absl::StrCat(CountResults(outbox_.set_aside().size()), " set aside in ",
-                                 outbox_.set_aside_folder()));
-  }
-  keeper_.SetNotice("results", absl::StrJoin(parts, "; "));
+  const std::string refused_why = deferred_.empty() ? "" : deferred_.begin()->second.why;
+  keeper_.SetNotice("results", Notice(outbox_, unsaved_why_, deferred_.size(), refused_why));
 }
 
 absl::Status ResultCourier::GiveBack(const TrialRelease& release) {
@@ -231,9 +232,9 @@ absl::Status ResultCourier::GiveBack(const TrialRelease& release) {
     released = client_.ReleaseTrial(session, request_id, release).status();
     if (released.ok()) break;
     const Reaction reaction = ReactionTo(Rpc::kReleaseTrial, released, release.lease.database);
-    const bool known =
-        reaction != Reaction::kRegisterAgain || session_.Renew(session, client_).ok();
-    if (!known || (reaction != Reaction::kRegisterAgain && reaction != Reaction::kWait)) break;
+    const bool renewed =
+        reaction == Reaction::kRegisterAgain && session_.Renew(session, client_).ok();
+    if (!renewed && reaction != Reaction::kWait) break;
   }
   keeper_.Drop(release.lease);
   if (IsServerAway(released)) return released;

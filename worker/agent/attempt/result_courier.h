@@ -56,20 +56,20 @@ class ResultCourier {
   // A result that the server has refused.
   struct Deferred {
     absl::Duration since;
-    absl::Duration due;
+    absl::Duration due = {};
     Backoff pauses;
-    std::string why;
+    std::string why = {};
   };
 
   absl::StatusOr<FinishResult> Tell(const OutboxEntry& entry);
   // Measurements that do not fit into one message with the result go first.
   absl::StatusOr<FinishResult> TellInParts(const std::string& session, const OutboxEntry& entry);
-  absl::Status TakeRefusal(const OutboxEntry& entry, const absl::Status& status);
+  absl::Status TakeAnswer(const OutboxEntry& entry, const absl::StatusOr<FinishResult>& answer);
   void Settle(const OutboxEntry& entry, const absl::StatusOr<FinishResult>& answer);
   Deferred& DeferralOf(const OutboxEntry& entry);
   void Defer(const OutboxEntry& entry, const absl::Status& status);
   void SetAside(const OutboxEntry& entry, const absl::Status& status);
-  void Forget(const OutboxEntry& entry);
+  void Forget(const OutboxEntry& entry, const absl::StatusOr<FinishResult>& answer);
   void Saved(const absl::Status& status);
   // Puts what people should know of the results into the heartbeats.
   void Notify();

@@ -41,21 +41,6 @@ std::string LastOutput(const TrainerSlotOptions& options) {
   return options.is_own_program ? Shortened(tail, kOwnLogLimit) : tail;
 }
 
-absl::Status NoTrainer(const TrainerLauncher& launcher, const std::string& reason,
-                       const TrainerSlotOptions& options,
-                       absl::StatusCode code = absl::StatusCode::kFailedPrecondition) {
-  std::string message = absl::StrCat("trainer '", launcher.Describe(), "' ", reason);
-  const std::string tail = LastOutput(options);
-  if (!options.is_own_program && !tail.empty()) {
-    absl::StrAppend(&message, "; its last output: ", tail);
-  }
-  if (options.is_own_program) {
-    absl::StrAppend(&message, "; ", kHowToStart);
-    if (!tail.empty()) absl::StrAppend(&message, " Its last output: ", tail);
-  }
-  return absl::Status(code, message);
-}
-
 std::string WhyNoHello(const absl::StatusOr<UpMessage>& message, size_t num_lines) {
   if (!message.ok()) return absl::StrCat("got none: ", message.status().message());
   if (!std::holds_alternative<Hello>(*message)) return "got another message";
@@ -100,6 +85,16 @@ absl::Status TrainerSlot::EnsureFirst(const Backoff& pauses) {
   return ready;
 }
 
+absl::Status TrainerSlot::NoTrainer(const std::string& reason, absl::StatusCode code) const {
+  std::string message = absl::StrCat("trainer '", launcher_.Describe(), "' ", reason);
+  const std::string tail = LastOutput(options_);
+  if (options_.is_own_program) absl::StrAppend(&message, "; ", kHowToStart);
+  if (!tail.empty()) {
+    absl::StrAppend(&message, options_.is_own_program ? " Its" : "; its", " last output: ", tail);
+  }
+  return absl::Status(code, message);
+}
+
 absl::Status TrainerSlot::AwaitHello() {
   const SystemClock clock;
   const absl::Duration deadline = clock.Monotonic() + options_.hello_timeout;
@@ -108,11 +103,9 @@ absl::Status TrainerSlot::AwaitHello() {
     if (greeted) return absl::OkStatus();
     const absl::Duration left = deadline - clock.Monotonic();
     if (left <= absl::ZeroDuration()) {
-      return NoTrainer(
-          launcher_,
-          absl::StrCat("said nothing on file descriptor 3 for ",
-                       absl::FormatDuration(options_.hello_timeout), ": expected a hello line"),
-          options_);
+      return NoTrainer(absl::StrCat("said nothing on file descriptor 3 for ",
+                                    absl::FormatDuration(options_.hello_timeout),
+                                    ": expected a hello line"));
     }
     pollfd events[] = {{.fd = process_->channel().fd(), .events = POLLIN, .revents = 0},
                        {.fd = stop_.fd(), .events = POLLIN, .revents = 0}};
@@ -126,33 +119,26 @@ absl::Status TrainerSlot::AwaitHello() {
 absl::StatusOr<bool> TrainerSlot::TakeHello() {
   const absl::StatusOr<ReceivedLines> received = process_->channel().ReadAvailable();
   if (!received.ok()) {
-    return NoTrainer(launcher_, absl::StrCat("broke the protocol: ", received.status().message()),
-                     options_);
+    return NoTrainer(absl::StrCat("broke the protocol: ", received.status().message()));
   }
   if (received->lines.empty() && !received->closed) return false;
   if (received->lines.empty()) {
     const std::optional<ProcessExit> exit = process_->WaitFor(options_.shutdown_grace);
     return NoTrainer(
-        launcher_,
         absl::StrCat(exit ? DescribeExit(*exit) : "closed file descriptor 3",
                      " before its hello line"),
-        options_,
         exit && exit->signal ? absl::StatusCode::kInternal : absl::StatusCode::kFailedPrecondition);
   }
   const absl::StatusOr<UpMessage> message = ReadTrainerLine(received->lines.front());
   if (!message.ok() || !std::holds_alternative<Hello>(*message) || received->lines.size() > 1) {
-    return NoTrainer(
-        launcher_,
-        absl::StrCat("began with '", received->lines.front().substr(0, 120),
-                     "': expected one hello line, ", WhyNoHello(message, received->lines.size())),
-        options_);
+    return NoTrainer(absl::StrCat("began with '", received->lines.front().substr(0, 120),
+                                  "': expected one hello line, ",
+                                  WhyNoHello(message, received->lines.size())));
   }
   hello_ = std::get<Hello>(*message);
   if (hello_.version != kTrainerProtocolVersion) {
-    return NoTrainer(launcher_,
-                     absl::StrCat("speaks protocol version ", hello_.version, ": expected ",
-                                  kTrainerProtocolVersion),
-                     options_);
+    return NoTrainer(absl::StrCat("speaks protocol version ", hello_.version, ": expected ",
+                                  kTrainerProtocolVersion));
   }
   return true;
 }

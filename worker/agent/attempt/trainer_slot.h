@@ -52,7 +52,6 @@ class TrainerSlot {
   // Of the trainer that Ensure() last gave.
   TrainerProcess& process() { return *process_; }
   const Hello& hello() const { return hello_; }
-  bool running() const { return process_ != nullptr; }
   const TrainerLauncher& launcher() const { return launcher_; }
 
   // An attempt ended and the process is still there. Keeps it warm, or ends it: when it is not
@@ -72,6 +71,9 @@ class TrainerSlot {
 
  private:
   absl::Status AwaitHello();
+  // Of a program that is none; says why, with its last output.
+  absl::Status NoTrainer(const std::string& reason,
+                         absl::StatusCode code = absl::StatusCode::kFailedPrecondition) const;
   absl::StatusOr<bool> TakeHello();
 
   TrainerLauncher& launcher_;

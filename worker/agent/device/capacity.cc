@@ -27,13 +27,13 @@ std::string ProcessorName() {
   return "CPU";
 }
 
+}  // namespace
+
 std::string HostName() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return name;
 }
-
-}  // namespace
 
 absl::StatusOr<DeviceProfile> CpuCapacity::Profile() {
   DeviceProfile profile;

@@ -18,6 +18,9 @@
 
 namespace hpo::agent {
 
+// This machine, as it calls itself.
+std::string HostName();
+
 class DeviceCapacity {
  public:
   virtual ~DeviceCapacity() = default;

@@ -82,9 +82,8 @@ struct AgentResult {
 };
 
 // That of a worker which is told to stop before it has registered.
-inline AgentResult StoppedAtStart(const StopSignal& stop) {
-  return {stop.level() == StopLevel::kNow ? ExitCode::kKilled : ExitCode::kTryAgain,
-          absl::OkStatus()};
+inline AgentResult StoppedAtStart(StopLevel level) {
+  return {level == StopLevel::kNow ? ExitCode::kKilled : ExitCode::kTryAgain, absl::OkStatus()};
 }
 
 // That of a worker whose studies have all ended; says why in the log.

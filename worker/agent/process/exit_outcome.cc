@@ -1,6 +1,8 @@
 #include "worker/agent/process/exit_outcome.h"
 
+#include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/files/spawn.h"
@@ -8,6 +10,8 @@
 
 namespace hpo::agent {
 namespace {
+
+constexpr char kHostGrowth[] = "host memory, over several attempts";
 
 std::string WithLog(std::string message, const TrainerEnd& end) {
   if (!end.log_tail.empty()) {
@@ -132,25 +136,23 @@ TrialOutcome JudgePruned(const TrainerEnd& end) {
   return outcome;
 }
 
+// A simple trainer says only that it happened. The base is none of the host's.
+void FillIn(OutOfMemory& oom, const TrainerEnd& end) {
+  if (oom.limit == Bytes{}) oom.limit = end.limit;
+  if (oom.kind != OomKind::kHost) {
+    oom.limit += end.base;
+    if (oom.needed > Bytes{}) oom.needed += end.base;
+  }
+  if (!end.plans) oom.plan = end.plan;
+  if (oom.step == 0) oom.step = end.beat.step;
+}
+
 }  // namespace
 
 const char* StopReason(StopCause cause) {
-  switch (cause) {
-    case StopCause::kTimeLimit:
-      return "time limit";
-    case StopCause::kPruned:
-      return "pruned";
-    case StopCause::kCancelled:
-      return "cancelled";
-    case StopCause::kLeaseLost:
-      return "lease lost";
-    case StopCause::kPreempted:
-      return "preempted";
-    case StopCause::kNone:
-    case StopCause::kDrain:
-      break;
-  }
-  return "drain";
+  constexpr const char* kReasons[] = {"drain",  "preempted", "drain",     "time limit",
+                                      "pruned", "cancelled", "lease lost"};
+  return kReasons[static_cast<size_t>(cause)];
 }
 
 bool CannotStart(const TrainerEnd& end) {
@@ -186,6 +188,47 @@ TrialOutcome ClassifyEnd(const TrainerEnd& end) {
   if (end.undying) return Undying(*end.undying, end);
   if (end.exit.signal) return FromSignal(*end.exit.signal, end);
   return FromStatus(end.exit.code.value_or(trainer_exit::kInternal), end);
+}
+
+MemoryReport MemoryUsed(const TrainerEnd& end) {
+  MemoryReport report = end.outcome ? end.outcome->memory : MemoryReport{};
+  if (report.live_peak == Bytes{}) report.live_peak = end.live_peak;
+  if (report.limit == Bytes{}) report.limit = end.limit;
+  report.limit += end.base;
+  if (report.device_peak == Bytes{} && report.reserved_peak > Bytes{}) {
+    report.device_peak = report.reserved_peak + end.base;
+  }
+  if (report.growth == Bytes{} && end.host_growth > Bytes{}) {
+    report.growth = end.host_growth;
+    report.growth_stage = kHostGrowth;
+  }
+  report.num_ooms = std::max(report.num_ooms, end.num_ooms);
+  report.num_replans = std::max(report.num_replans, end.num_replans);
+  return report;
+}
+
+MemoryRecord GrowthRecord(const TrainerEnd& end) {
+  return {.stage = "Growth",
+          .allocated = end.memory.allocated,
+          .reserved = end.memory.reserved,
+          .free = end.memory.free,
+          .total = end.memory.total,
+          .peak = end.memory.peak,
+          .plan = std::nullopt,
+          .step = end.memory.step,
+          .resident = end.memory.resident,
+          .growth = end.host_growth,
+          .growth_stage = kHostGrowth};
+}
+
+FinishRequest ResultOf(TrialOutcome outcome, const TrainerEnd& end) {
+  if (auto* const oom = std::get_if<OutOfMemory>(&outcome)) FillIn(*oom, end);
+  return {.lease = end.beat.lease,
+          .outcome = std::move(outcome),
+          .memory = MemoryUsed(end),
+          .final_plan = end.outcome && end.plans ? end.outcome->final_plan : end.plan,
+          .measurements = {},
+          .memory_records = {}};
 }
 
 std::string DescribeExit(const ProcessExit& exit) {

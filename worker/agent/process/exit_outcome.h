@@ -12,6 +12,7 @@
 
 #include "common/base/bytes.h"
 #include "common/protocol/trainer_protocol.h"
+#include "common/protocol/worker_exchange.h"
 #include "common/study/trial.h"
 #include "worker/agent/process/trainer_process.h"
 
@@ -43,6 +44,15 @@ struct TrainerEnd {
   std::optional<Measurement> last_measurement;
   std::string stage;     // of the last memory line
   std::string log_tail;  // last lines of the trainer's own output
+  // What a result tells besides the outcome.
+  LeaseBeat beat;        // the attempt, and how far its trainer says it is
+  bool plans = false;    // the trainer tells of plans; another one runs what it was given
+  Bytes base;            // of the device, for context and libraries (JobPlaces::base)
+  MemoryRecord memory;   // the last memory line
+  Bytes live_peak;       // the largest of the memory lines
+  Bytes host_growth;     // of the process, over several attempts; 0: none
+  int64_t num_ooms = 0;  // that it has told of
+  int64_t num_replans = 0;
 };
 
 // Whether the trainer says by its exit status that the program which it runs cannot be started, so
@@ -55,6 +65,16 @@ TrialOutcome ClassifyEnd(const TrainerEnd& end);
 // The attempt's result in view of what the agent had asked for; nullopt: none, the trial goes back
 // to the server. A lost lease has none either.
 std::optional<TrialOutcome> JudgeAttempt(const TrainerEnd& end);
+
+// What the trainer says at its end counts; what it lacks is taken from its memory lines. The server
+// counts in bytes of the device, a trainer in bytes of its allocator: the base lies between them.
+MemoryReport MemoryUsed(const TrainerEnd& end);
+
+// The memory record that tells the server of host_growth.
+MemoryRecord GrowthRecord(const TrainerEnd& end);
+
+// The result of an attempt that came to `outcome`, but for what no report has carried.
+FinishRequest ResultOf(TrialOutcome outcome, const TrainerEnd& end);
 
 // "exited with status 3", "was killed by SIGSEGV".
 std::string DescribeExit(const ProcessExit& exit);

@@ -23,7 +23,6 @@ class UniqueFd {
   // -1 when it owns nothing.
   int get() const { return fd_; }
   bool ok() const { return fd_ >= 0; }
-  int Release() { return std::exchange(fd_, -1); }
 
   void Reset(int fd = -1) {
     if (fd_ >= 0) {

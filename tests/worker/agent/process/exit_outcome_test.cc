@@ -138,6 +138,57 @@ TEST(ExitOutcome, AProtocolErrorBeatsTheWayItWasEnded) {
   EXPECT_THAT(std::get<Failed>(outcome).message, HasSubstr("'hello?'"));
 }
 
+// ---- ResultOf: what goes with an outcome ----
+
+TEST(ResultOf, LacksAreFilledFromTheMemoryLinesAndTheBaseIsTheDevices) {
+  TrainerEnd simple = Exited(20);
+  simple.plan = {.effective_batch = 32, .micro_batch = 8};
+  simple.limit = MiB(90);
+  simple.base = MiB(10);
+  simple.live_peak = MiB(70);
+  simple.host_growth = MiB(64);
+  simple.beat.step = 7;
+  simple.num_ooms = 2;
+  const FinishRequest of_simple = ResultOf(OutOfMemory{.needed = MiB(95)}, simple);
+  const auto& oom = std::get<OutOfMemory>(of_simple.outcome);
+  EXPECT_EQ(oom.limit, MiB(100));
+  EXPECT_EQ(oom.needed, MiB(105));
+  EXPECT_EQ(oom.plan, simple.plan);
+  EXPECT_EQ(oom.step, 7);
+  EXPECT_EQ(of_simple.final_plan, simple.plan);
+  EXPECT_EQ(of_simple.memory.live_peak, MiB(70));
+  EXPECT_EQ(of_simple.memory.limit, MiB(100));
+  EXPECT_EQ(of_simple.memory.growth, MiB(64));
+  EXPECT_EQ(of_simple.memory.num_ooms, 2);
+
+  const auto host = std::get<OutOfMemory>(
+      ResultOf(OutOfMemory{.kind = OomKind::kHost, .needed = MiB(95)}, simple).outcome);
+  EXPECT_EQ(host.limit, MiB(90));
+  EXPECT_EQ(host.needed, MiB(95));
+}
+
+TEST(ResultOf, WhatTheTrainerSaysCounts) {
+  TrainerEnd end;
+  end.plans = true;
+  end.plan = {.effective_batch = 32, .micro_batch = 8};
+  end.base = MiB(10);
+  end.live_peak = MiB(70);
+  end.num_ooms = 2;
+  end.outcome = OutcomeMessage{
+      .outcome = Completed{},
+      .memory = {.live_peak = MiB(80), .reserved_peak = MiB(85), .limit = MiB(90), .num_ooms = 3},
+      .final_plan = {.effective_batch = 32, .micro_batch = 4}};
+  const FinishRequest result = ResultOf(Completed{}, end);
+  EXPECT_EQ(result.memory.live_peak, MiB(80));
+  EXPECT_EQ(result.memory.device_peak, MiB(95));
+  EXPECT_EQ(result.memory.limit, MiB(100));
+  EXPECT_EQ(result.memory.num_ooms, 3);
+  EXPECT_EQ(result.final_plan.micro_batch, 4);
+  const MemoryPlan other{.effective_batch = 1, .micro_batch = 1};
+  const auto oom = std::get<OutOfMemory>(ResultOf(OutOfMemory{.plan = other}, end).outcome);
+  EXPECT_EQ(oom.plan, other);
+}
+
 // ---- JudgeAttempt: the same ends, in view of what the agent had asked for ----
 
 OutcomeMessage Said(std::optional<TrialOutcome> outcome) { return {.outcome = std::move(outcome)}; }
