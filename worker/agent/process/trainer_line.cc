@@ -73,7 +73,8 @@ absl::Status Settle(AttributesMessage&) { return absl::OkStatus(); }
 absl::Status Settle(OutcomeMessage& message) {
   Shorten(message.memory.peak_phase, kNameLimit);
   Shorten(message.memory.growth_stage, kNameLimit);
-  HPO_RETURN_IF_ERROR(Annotate(CheckRequest(ToProto(message.memory)), "memory"));
+  HPO_RETURN_IF_ERROR(
+      Annotate(CheckRequest(ToMessage<v1::MemoryReport>(message.memory)), "memory"));
   HPO_RETURN_IF_ERROR(Annotate(CheckRequest(ToProto(message.final_plan)), "final_plan"));
   if (!message.outcome) return absl::OkStatus();
   ShortenTexts(*message.outcome);
