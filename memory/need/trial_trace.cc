@@ -117,12 +117,12 @@ class TracedTrial {
 
   void ClearGradients() {
     for (const auto* group : {&groups_.decaying, &groups_.others}) {
-      for (const TracedParameter& parameter : *group) tracer_.ClearGradient(parameter);
+      for (const TracedParameter& parameter : *group) tracer_.gradients().Clear(parameter);
     }
   }
 
   void Evaluate(const std::vector<BatchShape>& batches) {
-    const StepTracer::NoGrad no_grad(tracer_);
+    const StepTracer::GradMode no_grad(tracer_, false);
     for (const BatchShape& shape : batches) {
       task_->Evaluate(shape);
       MarkForward();

@@ -13,7 +13,7 @@ DescribedOptimizer::DescribedOptimizer(StepTracer& tracer, StepOptimizer kind,
     : tracer_(tracer), kind_(kind), parameters_(std::move(parameters)) {}
 
 void DescribedOptimizer::ClearGradients() {
-  for (const TracedParameter& parameter : parameters_) tracer_.ClearGradient(parameter);
+  for (const TracedParameter& parameter : parameters_) tracer_.gradients().Clear(parameter);
 }
 
 // The norms of all gradients, made in pieces; their norm; the factor. The scaling is in place.

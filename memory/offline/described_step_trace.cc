@@ -295,7 +295,7 @@ class AnyModel {
   // Those that are trained.
   std::vector<TracedParameter> TrainedParameters() const {
     std::vector<TracedParameter> trained =
-        layers_.has_value() ? layers_->parameters() : device_.tracer().parameters();
+        layers_.has_value() ? layers_->parameters() : device_.tracer().gradients().parameters();
     std::erase_if(trained, [](const TracedParameter& parameter) { return !parameter.trainable; });
     return trained;
   }
@@ -389,7 +389,7 @@ class Loop {
 
   void Evaluate() {
     tracer_.EnterPhase("evaluation");
-    const StepTracer::NoGrad no_grad(tracer_);
+    const StepTracer::GradMode no_grad(tracer_, false);
     model_->Forward(batch_, /*training=*/false);
   }
 
@@ -460,7 +460,8 @@ int64_t NumParameters(const StepDescription& step) {
   }
   const AnyModel model(device, plain);
   int64_t elements = 0;
-  for (const TracedParameter& parameter : tracer.parameters()) elements += parameter.elements;
+  for (const TracedParameter& parameter : tracer.gradients().parameters())
+    elements += parameter.elements;
   return elements;
 }
 

@@ -111,7 +111,7 @@ TracedTensor StoredLinear(TracedDevice& device, const TracedTensor& input,
   const int64_t rows = input.elements / layer.in_features;
   TracedTensor output;
   {
-    const StepTracer::NoGrad no_grad(device.tracer());
+    const StepTracer::GradMode no_grad(device.tracer(), false);
     const TracedStorage values = StoredValues(device, layer, element_size);
     TracedTensor bias;
     if (layer.bias.has_value()) bias = device.CastParameter(*layer.bias, element_size);
@@ -162,7 +162,7 @@ TracedTensor QuantizedLinear(TracedDevice& device, const TracedTensor& input,
   TracedTensor x = Cast(device, input, element_size);
   TracedTensor output;
   {
-    const StepTracer::NoGrad no_grad(device.tracer());
+    const StepTracer::GradMode no_grad(device.tracer(), false);
     const TracedStorage values = DequantizedValues(device, layer, element_size);
     device.TouchForwardWorkspace();
     output = device.NewTensor(x.elements / layer.in_features * layer.out_features, element_size);

@@ -13,9 +13,9 @@ TracedGradients Recompute(TracedDevice& device, const TracedSegment& segment,
   StepTracer& tracer = device.tracer();
   TracedGradients result(inputs.size());
   const int32_t first = tracer.NextNode();
-  const StepTracer::InnerBackward inner(tracer);
+  const ParameterGradients::InnerBackward inner(tracer.gradients());
   {
-    const StepTracer::EnableGrad enable_grad(tracer);
+    const StepTracer::GradMode recorded(tracer, true);
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].edge.IsWanted()) continue;
       // Catches the gradient of the input.
@@ -44,7 +44,7 @@ TracedTensor RunRecomputed(TracedDevice& device, TracedSegment segment,
   if (!trains || !tracer.recording()) return segment(inputs);
   TracedTensor output;
   {
-    const StepTracer::NoGrad no_grad(tracer);
+    const StepTracer::GradMode no_grad(tracer, false);
     output = segment(inputs);
   }
   absl::InlinedVector<GradientEdge, 4> edges;

@@ -21,81 +21,14 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "memory/allocator/allocation_trace.h"
+#include "memory/trace/parameter_gradients.h"
+#include "memory/trace/traced_memory.h"
 
 namespace hpo::memory {
-
-class StepTracer;
-
-// Of an element, by its type.
-inline constexpr int64_t kFloatBytes = 4;
-inline constexpr int64_t kHalfBytes = 2;
-inline constexpr int64_t kIndexBytes = 8;
-inline constexpr int64_t kIntBytes = 4;
-inline constexpr int64_t kBoolBytes = 1;
-
-// The memory of a tensor, shared by its views. Empty, or counted by its tracer, which outlives it.
-class TracedStorage {
- public:
-  TracedStorage() = default;
-  TracedStorage(const TracedStorage& other);
-  TracedStorage(TracedStorage&& other) noexcept;
-  TracedStorage& operator=(TracedStorage other) noexcept;
-  ~TracedStorage();
-
-  explicit operator bool() const { return tracer_ != nullptr; }
-  int64_t bytes() const;
-  // No other holder.
-  bool IsUnique() const;
-  // The same memory as a view: torch sums nothing into one in place.
-  TracedStorage AsView() const;
-  bool is_view() const { return is_view_; }
-  void Reset() { *this = TracedStorage(); }
-
- private:
-  friend class StepTracer;
-  TracedStorage(StepTracer* tracer, int32_t block) : tracer_(tracer), block_(block) {}
-
-  StepTracer* tracer_ = nullptr;
-  int32_t block_ = 0;
-  bool is_view_ = false;
-};
-
-// Where a tensor's gradient goes: an output of a node of the tape, a parameter, or nowhere.
-struct GradientEdge {
-  int32_t node = -1;
-  int32_t output = 0;
-  int32_t parameter = -1;
-  bool IsWanted() const { return node >= 0 || parameter >= 0; }
-};
-
-struct TracedTensor {
-  TracedStorage storage;
-  int64_t elements = 0;
-  int64_t element_size = kFloatBytes;
-  GradientEdge edge;
-
-  int64_t bytes() const { return elements * element_size; }
-};
-
-// A parameter of the model; copies name the same one.
-struct TracedParameter {
-  int32_t index = -1;
-  int64_t elements = 0;
-  int64_t columns = 1;  // a matrix's; 1: a vector
-  int64_t element_size = 4;
-  bool trainable = true;
-
-  int64_t bytes() const { return elements * element_size; }
-  GradientEdge Edge() const {
-    return trainable ? GradientEdge{.parameter = index} : GradientEdge{};
-  }
-};
 
 // Gradients into or out of a node, by output or by input; an empty one does not exist.
 using TracedGradients = absl::InlinedVector<TracedStorage, 4>;
@@ -118,57 +51,41 @@ struct TapeNodeOptions {
   bool saves_others = false;    // what is no tensor of the trace: a weight
 };
 
-class StepTracer {
+// A part of the forward that runs again in backward.
+struct CheckpointedSegment {
+  std::function<TracedTensor()> run;
+  size_t num_saving = 0;               // operations that save something
+  std::vector<TracedGradients> saved;  // by such an operation, of the second run
+};
+
+// A recorded operation.
+struct TapeNode {
+  absl::InlinedVector<GradientEdge, 4> edges;
+  TracedGradients saved;
+  TracedGradients incoming;
+  BackwardFunction backward;
+  std::shared_ptr<CheckpointedSegment> segment;  // that `saved` comes from, at `saved_at`
+  size_t saved_at = 0;
+};
+
+class StepTracer : public TracedMemory {
  public:
-  struct Options {
-    // Gradients that meet are summed into the first where nobody else holds it and it is no view,
-    // as on a device; else always into a new tensor, as FakeTensors are.
-    bool sums_in_place = true;
-  };
-
-  StepTracer() = default;
-  explicit StepTracer(const Options& options) : options_(options) {}
-  ~StepTracer() { ending_ = true; }
-  StepTracer(const StepTracer&) = delete;
-  StepTracer& operator=(const StepTracer&) = delete;
-
-  const AllocationTrace& trace() const { return trace_; }
-  // What was traced so far, for a tracer that traces no more.
-  AllocationTrace TakeTrace() { return std::move(trace_); }
-
-  // ---- Memory ----
-
-  // bytes >= 0; a tensor without elements holds no memory and makes no event.
-  TracedStorage Allocate(int64_t bytes, MemoryClass memory_class = MemoryClass::kActivations);
-  // Allocated, and freed before anything else happens.
-  void Touch(int64_t bytes, MemoryClass memory_class = MemoryClass::kTemporary);
-  TracedTensor NewTensor(int64_t elements, int64_t element_size = 4);
-
-  // What follows belongs to `phase`.
-  void EnterPhase(std::string phase);
+  explicit StepTracer(GradientSums sums = GradientSums::kInPlace)
+      : sums_(sums), gradients_(*this, sums) {}
+  ~StepTracer() { End(); }
 
   // ---- Parameters ----
 
-  struct ParameterOptions {
-    int64_t elements = 0;
-    int64_t columns = 1;
-    int64_t element_size = 4;
-    bool trainable = true;
-  };
   // Allocates the weight now; it lives as long as the tracer.
-  TracedParameter AddParameter(const ParameterOptions& options);
-  const std::vector<TracedParameter>& parameters() const { return parameters_; }
-  bool HasGradient(const TracedParameter& parameter) const;
-  // Frees every gradient, in the parameters' order.
-  void ClearGradients();
-  void ClearGradient(const TracedParameter& parameter);
+  TracedParameter AddParameter(TracedParameter parameter);
+  ParameterGradients& gradients() { return gradients_; }
 
   // Holds `storage` until the tracer ends: optimizer states, workspaces.
   void Keep(TracedStorage storage) { kept_.push_back(std::move(storage)); }
 
   // ---- Tape ----
 
-  // Whether operations are recorded; false inside a NoGrad.
+  // Whether operations are recorded; see GradMode.
   bool recording() const { return recording_; }
   // Whether what runs does so in backward, which has a thread of its own.
   bool in_backward() const { return running_ != nullptr || again_ != nullptr; }
@@ -213,112 +130,41 @@ class StepTracer {
   // Nodes end in torch's order: from the root on, the last edge first, each with its last user.
   void DropTape(GradientEdge root = {});
 
-  // While it lives, gradients of parameters arrive as those of a backward of its own do:
-  // they wait for no use of the parameter outside of it.
-  class InnerBackward {
-   public:
-    explicit InnerBackward(StepTracer& tracer)
-        : tracer_(tracer), uses_(tracer.uses_.size()), arriving_(tracer.arriving_.size()) {
-      Swap();
-    }
-    ~InnerBackward() { Swap(); }
-    InnerBackward(const InnerBackward&) = delete;
-    InnerBackward& operator=(const InnerBackward&) = delete;
-
-   private:
-    void Swap() {
-      std::swap(uses_, tracer_.uses_);
-      std::swap(arriving_, tracer_.arriving_);
-    }
-
-    StepTracer& tracer_;
-    std::vector<int32_t> uses_;
-    std::vector<TracedStorage> arriving_;
-  };
   int32_t NextNode() const { return static_cast<int32_t>(tape_.size()); }
 
-  class NoGrad {
+  // While it lives, operations are recorded or not: without as in torch.no_grad; with, inside such
+  // a scope, as in the second forward of gradient checkpointing.
+  class GradMode {
    public:
-    explicit NoGrad(StepTracer& tracer) : tracer_(tracer), before_(tracer.recording_) {
-      tracer.recording_ = false;
-    }
-    ~NoGrad() { tracer_.recording_ = before_; }
-    NoGrad(const NoGrad&) = delete;
-    NoGrad& operator=(const NoGrad&) = delete;
+    GradMode(StepTracer& tracer, bool recording)
+        : tracer_(tracer), before_(std::exchange(tracer.recording_, recording)) {}
+    ~GradMode() { tracer_.recording_ = before_; }
+    GradMode(const GradMode&) = delete;
+    GradMode& operator=(const GradMode&) = delete;
 
    private:
     StepTracer& tracer_;
-    bool before_;
-  };
-
-  // Recording on inside a NoGrad: the second forward of gradient checkpointing.
-  class EnableGrad {
-   public:
-    explicit EnableGrad(StepTracer& tracer) : tracer_(tracer), before_(tracer.recording_) {
-      tracer.recording_ = true;
-    }
-    ~EnableGrad() { tracer_.recording_ = before_; }
-    EnableGrad(const EnableGrad&) = delete;
-    EnableGrad& operator=(const EnableGrad&) = delete;
-
-   private:
-    StepTracer& tracer_;
-    bool before_;
+    const bool before_;
   };
 
  private:
-  friend class TracedStorage;
-
-  struct CheckpointedSegment {
-    std::function<TracedTensor()> run;
-    size_t num_saving = 0;               // operations that save something
-    std::vector<TracedGradients> saved;  // by such an operation, of the second run
-  };
-
-  struct Node {
-    absl::InlinedVector<GradientEdge, 4> edges;
-    TracedGradients saved;
-    TracedGradients incoming;
-    BackwardFunction backward;
-    std::shared_ptr<CheckpointedSegment> segment;  // that `saved` comes from, at `saved_at`
-    size_t saved_at = 0;
-  };
-
-  struct BlockCount {
-    int64_t bytes = 0;
-    int32_t holders = 0;
-    MemoryClass memory_class = MemoryClass::kActivations;
-  };
-
-  void Release(int32_t block);
-  void RunNode(Node node);
+  void RunNode(TapeNode node);
   // Lets go of what a node saved, and of its uses of parameters.
-  void DropNode(Node& node);
+  void DropNode(TapeNode& node);
   // The second run of a segment.
   void RunAgain(CheckpointedSegment& segment);
   void Push(const GradientEdge& edge, TracedStorage gradient);
-  // One use of the edge's parameter is done with.
-  void FinishUse(const GradientEdge& edge);
-  void AccumulateInto(TracedStorage& sum, TracedStorage gradient, MemoryClass memory_class);
 
-  Options options_;
-  AllocationTrace trace_;
-  std::vector<BlockCount> blocks_;
-  std::vector<TracedParameter> parameters_;
-  // By parameter: its gradient; the sum on its way there, complete when the uses on the tape are
-  // done with.
-  std::vector<TracedStorage> gradients_;
-  std::vector<TracedStorage> arriving_;
-  std::vector<int32_t> uses_;
-  std::vector<Node> tape_;
+  const GradientSums sums_;
+  ParameterGradients gradients_;
+  std::vector<TapeNode> tape_;
   std::vector<TracedStorage> kept_;
   std::vector<TracedStorage> held_by_graph_;
   std::shared_ptr<CheckpointedSegment> segment_;  // that runs first
   CheckpointedSegment* again_ = nullptr;          // that runs again
   bool left_ = false;                             // which has saved enough: nothing is allocated
-  Node* running_ = nullptr;                       // whose backward runs
+  TapeNode* running_ = nullptr;                   // whose backward runs
   bool recording_ = true;
-  bool ending_ = false;  // what the destructor lets go of is no event
 };
 
 }  // namespace hpo::memory

@@ -78,9 +78,9 @@ TEST(StepTracer, SavedTensorsLiveUntilTheirNodeHasRun) {
   // Root's gradient, the output, the weight's gradient (kept), what was saved; the root's gradient
   // is the caller's until the end.
   EXPECT_EQ(Events(tracer.trace(), before), "+4 -20 +4 -40 -4");
-  EXPECT_TRUE(tracer.HasGradient(weight));
-  tracer.ClearGradients();
-  EXPECT_FALSE(tracer.HasGradient(weight));
+  EXPECT_TRUE(tracer.gradients().Has(weight));
+  tracer.gradients().ClearAll();
+  EXPECT_FALSE(tracer.gradients().Has(weight));
   CheckWellFormed(tracer.trace());
 }
 
@@ -119,13 +119,13 @@ TEST(StepTracer, GradientsOfAllUsesMeetBeforeTheyAreAddedToTheParameters) {
   // The last gradient, that nobody wants, goes before the one that it came from, which is the -8
   // after it. The first use's gradient waits for the second's together with the one that exists.
   EXPECT_EQ(run(), "+4 +100 +8 +100 +8 -8 -8 -100 -100 -4");
-  tracer.ClearGradients();
+  tracer.gradients().ClearAll();
   EXPECT_EQ(run(), "+4 +100 +8 +100 +8 -8 -8 -100 -4");
 }
 
 TEST(StepTracer, SumsIntoANewTensorWhereToldTo) {
   for (const bool in_place : {true, false}) {
-    StepTracer tracer({.sums_in_place = in_place});
+    StepTracer tracer(in_place ? GradientSums::kInPlace : GradientSums::kNew);
     const TracedParameter weight = tracer.AddParameter({.elements = 25});
     const GradientEdge edge = tracer.Record({weight.Edge(), weight.Edge()}, {}, [&](auto&, auto&) {
       TracedGradients gradients(2);
@@ -177,17 +177,17 @@ TEST(StepTracer, AnInnerBackwardWaitsForNoUseOutsideOfIt) {
     const auto whole = [&](auto&, const auto&) { return One(tracer.Allocate(100)); };
     const GradientEdge outside = tracer.Record({weight.Edge()}, {}, whole);
     const GradientEdge root = tracer.Record({outside}, {}, [&](auto&, const auto&) {
-      std::optional<StepTracer::InnerBackward> scope;
-      if (inner) scope.emplace(tracer);
+      std::optional<ParameterGradients::InnerBackward> scope;
+      if (inner) scope.emplace(tracer.gradients());
       const int32_t first = tracer.NextNode();
-      const StepTracer::EnableGrad recording(tracer);
+      const StepTracer::GradMode recording(tracer, true);
       const GradientEdge again = tracer.Record({weight.Edge()}, {}, whole);
       tracer.BackwardFrom(first, again, tracer.Allocate(4));
-      EXPECT_EQ(tracer.HasGradient(weight), inner);
+      EXPECT_EQ(tracer.gradients().Has(weight), inner);
       return One(tracer.Allocate(8));
     });
     tracer.Backward({.elements = 1, .edge = root});
-    EXPECT_TRUE(tracer.HasGradient(weight));
+    EXPECT_TRUE(tracer.gradients().Has(weight));
     CheckWellFormed(tracer.trace());
   }
 }
@@ -240,7 +240,7 @@ TEST(StepTracer, WithoutRecordingNothingIsKept) {
   const TracedLinear layer = ops::MakeLinear(device, 8, 8);
   const size_t before = tracer.trace().events.size();
   {
-    const StepTracer::NoGrad no_grad(tracer);
+    const StepTracer::GradMode no_grad(tracer, false);
     const TracedTensor input = tracer.NewTensor(16);
     const TracedTensor output =
         ops::Activate(device, ops::Linear(device, input, layer), Activation::kGelu);
@@ -305,7 +305,7 @@ TEST(TracedOperations, AutocastCastsWeightsOnceAndNormsBack) {
   device.LeaveAutocast();
   tracer.Backward(std::move(hidden));
   CheckWellFormed(tracer.trace());
-  EXPECT_TRUE(tracer.HasGradient(layer.weight));
+  EXPECT_TRUE(tracer.gradients().Has(layer.weight));
 }
 
 TEST(TracedOperations, DropoutOfNothingIsNothing) {
@@ -361,12 +361,12 @@ TEST(StepTracer, CheckpointedSegmentRunsAgainUntilEnoughIsSaved) {
   tracer.Backward(std::move(y));
   // y goes; x's two successors are made again; each gradient replaces what its operation saved.
   EXPECT_EQ(Events(tracer.trace(), forward), "+4 -40 +40 +40 +40 -40 +40 -40 -40 +40 -40 -40 -4");
-  EXPECT_TRUE(tracer.HasGradient(weight));
+  EXPECT_TRUE(tracer.gradients().Has(weight));
 }
 
 TEST(StepTracer, CheckpointingIsNothingWithoutRecording) {
   StepTracer tracer;
-  const StepTracer::NoGrad no_grad(tracer);
+  const StepTracer::GradMode no_grad(tracer, false);
   TracedTensor x{.storage = tracer.Allocate(40), .elements = 10};
   const TracedTensor y = tracer.Checkpointed([&tracer, x] { return ThreeOperations(tracer, x); });
   EXPECT_EQ(tracer.NextNode(), 0);

@@ -92,7 +92,7 @@ TEST(ModelTrace, AllocatesAndFreesWhatHuggingFaceDoes) {
     SCOPED_TRACE(name);
     const ModelShape shape = ParseModelConfig(entry["config"].dump(), name).value();
     const ModelBatch batch = {.rows = golden["rows"], .tokens = entry["tokens"]};
-    StepTracer tracer({.sums_in_place = golden["sums_in_place"]});
+    StepTracer tracer(golden["sums_in_place"] ? GradientSums::kInPlace : GradientSums::kNew);
     KernelTraits traits = KernelTraits::Cuda();
     // FakeTensors attend by the efficient kernel whatever the head size, and pad no mask.
     traits.capability = 70;
