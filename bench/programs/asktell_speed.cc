@@ -1,6 +1,8 @@
 // A client of ours in C++, for bench/sdk_throughput: asktell_speed ADDRESS STUDY. Each line on
 // standard input is a number of trials; it asks for and tells so many, one after the other, and
 // prints the seconds that they took. The study's parameters are lr, layers and kind.
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -8,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
 #include "worker/agent/session/coordinator_client.h"
 #include "worker/agent/session/grpc_coordinator_client.h"
@@ -47,7 +50,10 @@ absl::StatusOr<double> SecondsOf(agent::CoordinatorClient& client, const std::st
 
 absl::Status Run(const std::string& address, const std::string& study) {
   const std::unique_ptr<agent::CoordinatorClient> client = agent::ConnectCoordinator(address);
-  WorkerFacts facts{.worker = "asktell_speed", .instance_key = RandomId(), .trainer = "none"};
+  // Several may run at once, each as a worker of its own.
+  WorkerFacts facts{.worker = absl::StrCat("asktell_speed-", getpid()),
+                    .instance_key = RandomId(),
+                    .trainer = "none"};
   facts.plans = false;
   facts.device.kind = "cpu";
   facts.serves = {study};
