@@ -141,8 +141,6 @@ std::optional<int64_t> Largest(int64_t most,
 
 }  // namespace
 
-bool StepFits(const StepDescription& step) { return AllComplete(step, TracesOfStep(step)); }
-
 std::optional<int64_t> LargestBatch(const StepDescription& step) {
   return Largest(step.batch, [&step](int64_t batch) {
     StepDescription tried = step;

@@ -10,11 +10,8 @@
 
 namespace hpo::memory {
 
-// Whether the steps complete within the device's total less its base, whatever their beginning.
-bool StepFits(const StepDescription& step);
-
-// The largest batch, at most step.batch, with which it fits, all else equal; nullopt: not even one
-// row.
+// The largest batch, at most step.batch, with which the steps complete within the device's total
+// less its base, whatever their beginning, all else equal; nullopt: not even one row.
 std::optional<int64_t> LargestBatch(const StepDescription& step);
 
 struct StepChange {

@@ -18,7 +18,6 @@ constexpr int64_t kMaxRank = 1 << 16;
 
 constexpr int64_t kScalesBlock = 256;
 constexpr int64_t kNf4TableBytes = 16 * 4;
-constexpr int64_t kScalesTableBytes = 256 * 4;
 
 int64_t CeilDiv(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
 
@@ -231,19 +230,6 @@ std::vector<int64_t> StoredTensorBytes(const ParameterTensor& tensor,
     bytes.push_back(4 * scales);
   }
   return bytes;
-}
-
-Bytes FrozenBytes(const std::vector<ParameterTensor>& tensors, const FrozenStorage& storage,
-                  int64_t granularity) {
-  int64_t total = 0;
-  const auto add = [&](int64_t bytes) { total += CeilDiv(bytes, granularity) * granularity; };
-  for (const ParameterTensor& tensor : tensors) {
-    for (const int64_t bytes : StoredTensorBytes(tensor, storage)) add(bytes);
-  }
-  if (storage.type == FrozenStorage::Type::kNf4 && storage.double_quantization) {
-    add(kScalesTableBytes);
-  }
-  return Bytes{total};
 }
 
 }  // namespace hpo::memory

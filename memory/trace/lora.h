@@ -11,7 +11,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/base/bytes.h"
 #include "common/models/model_parameters.h"
 
 namespace hpo::memory {
@@ -86,10 +85,5 @@ absl::StatusOr<std::vector<AdaptedLayer>> AdaptedLayers(const ModelShape& shape,
 // each, with a float32 for each 256 and one for their mean.
 // Sources: Dettmers et al. 2023 (arXiv:2305.14314), section 3; bitsandbytes' quantize_4bit.
 std::vector<int64_t> StoredTensorBytes(const ParameterTensor& tensor, const FrozenStorage& storage);
-
-// Of all `tensors` together, each device tensor rounded up to a multiple of `granularity` (>= 1).
-// Quantised with double quantisation they share one table of 256 floats, counted here.
-Bytes FrozenBytes(const std::vector<ParameterTensor>& tensors, const FrozenStorage& storage,
-                  int64_t granularity);
 
 }  // namespace hpo::memory

@@ -150,7 +150,7 @@ TEST(KnownModelStep, FitsBySmallerMicroBatches) {
   StepDescription step =
       Step(R"("model": "bert-base-uncased", "device": {"total_bytes": "4400MiB"})");
   step.batch = 64;
-  ASSERT_FALSE(StepFits(step));
+  ASSERT_FALSE(EstimateStep(step).fits);
   const auto changes = CheapestChanges(step);
   ASSERT_FALSE(changes.empty());
   EXPECT_LE(changes.back().device_needed, step.device.total);
