@@ -41,8 +41,6 @@ class ParameterGradients {
   const std::vector<TracedParameter>& parameters() const { return parameters_; }
   bool Has(const TracedParameter& parameter) const;
   void Clear(const TracedParameter& parameter);
-  // Frees every gradient, in the parameters' order.
-  void ClearAll();
 
   // What the tape does with the edge's parameter; without one nothing: it is used once more, a
   // gradient arrives for a use, a use is done with. A gradient is complete when all uses are.
