@@ -3,8 +3,6 @@
 
 namespace {
 
-using hpo::emulator::Done;
-
 // A handle is an address that nobody else has; it is the caller's until it is destroyed.
 template <typename Handle>
 cudaError_t NewHandle(Handle* handle) {

@@ -44,7 +44,7 @@ struct StudyEdit {
   std::string yaml;
   std::string origin;                    // name that errors start with
   std::map<std::string, Domain> ranges;  // by parameter
-  bool validate_only = false;            // tells what would come of it
+  bool validate_only = false;            // reports the result without storing it
 };
 
 struct EditResult {
@@ -118,7 +118,7 @@ struct TrialEvent {
   Trial trial;
 };
 
-// The sequence of a change: the watch has told all up to it, and may be resumed from here.
+// The sequence of a change: the watch has sent all changes up to it, and may be resumed from here.
 struct Bookmark {
   int64_t value = 0;
 };

@@ -50,7 +50,7 @@ struct TrainerSpec {
 };
 
 // Ends a study whose best trial is as good as any that is left, by its model's word
-// (sampler/regret_bound.h).
+// (sampler/gp/regret_bound.h).
 struct RegretBound {
   // What the best trial may be worse than the best there is, in the objective's unit; nullopt: as
   // much as one configuration differs from run to run, by the model's noise.

@@ -16,22 +16,22 @@ class ExpandableRanges {
  public:
   using Block = BlockList::Index;
 
-  // Of the allocator.
+  // What the allocator holds; outlives the call.
   struct Memory {
     SegmentBlocks& blocks;
     HeldMemory& held;
     const CardMemory& card;
   };
 
-  // A free block of the request's size or more, in no pool; kNone when the limit or the device has
-  // no place for it.
+  // Returns a free block of the request's size or more, in no pool; kNone when the limit or the
+  // device has no place for it.
   Block Grow(const Memory& memory, const SegmentRequest& request, Bytes limit);
 
   // Gives back the whole pages inside a free block, and a range of which nothing is left.
   void Unmap(const Memory& memory, Block block);
 
-  // The block from `found` on that is used first: one that can still grow counts as large as it can
-  // become.
+  // Returns the smallest block of `pool` from `found` on, where a block that can still grow counts
+  // as large as it can become.
   static FreePool::Place SmallestGrown(const SegmentBlocks& blocks, const FreePool& pool,
                                        FreePool::Place found);
 

@@ -26,14 +26,15 @@ struct AllocatorStats {
   // Times that cached segments were freed for a request (num_alloc_retries).
   int64_t num_retries = 0;
   int64_t num_ooms = 0;
-  Bytes lacking;  // by how much the limit, or the card, was too small the last time it was
+  // By how much the limit, or the device, was too small for the last request that it rejected.
+  Bytes lacking;
   bool operator==(const AllocatorStats&) const = default;
 };
 
 struct HeldMemory {
   AllocatorStats stats;
 
-  // Whether `bound` has place for `more` beyond what is held.
+  // Whether `more` bytes fit within `bound` beside what is reserved; if not, sets stats.lacking.
   bool Allows(Bytes bound, int64_t more) {
     const int64_t left = bound.count - stats.reserved.count;
     if (more > left) stats.lacking.count = more - left;

@@ -12,6 +12,7 @@
 
 namespace hpo::memory {
 
+// Sizes here and below are in bytes.
 inline constexpr int64_t kSmallSegment = int64_t{2} << 20;
 inline constexpr int64_t kLargeSegment = int64_t{20} << 20;
 
@@ -34,7 +35,7 @@ class SegmentBlocks : public BlockList {
   FreePool& PoolOf(bool small, uint8_t stream);
   const std::vector<Pools>& pools() const { return pools_; }  // by stream
 
-  // Into its pool and out of it. `now` is kept as freed_at.
+  // Puts a free block into its pool, or takes it out. `now` is kept as freed_at.
   void InsertFree(Index block, int64_t now = 0);
   void EraseFree(Index block);
   // Joins a free block that is in no pool with its free neighbours; the result is in no pool.

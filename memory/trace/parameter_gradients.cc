@@ -31,10 +31,6 @@ void ParameterGradients::Clear(const TracedParameter& parameter) {
   gradients_[static_cast<size_t>(parameter.index)].Reset();
 }
 
-void ParameterGradients::ClearAll() {
-  for (TracedStorage& gradient : gradients_) gradient.Reset();
-}
-
 void ParameterGradients::BeginUse(const GradientEdge& edge) {
   if (edge.parameter >= 0) ++uses_[static_cast<size_t>(edge.parameter)];
 }

@@ -14,8 +14,8 @@ namespace hpo::memory {
 struct TracedParameter {
   int32_t index = -1;
   int64_t elements = 0;
-  int64_t columns = 1;  // a matrix's; 1: a vector
-  int64_t element_size = 4;
+  int64_t columns = 1;                 // a matrix's; 1: a vector
+  int64_t element_size = kFloatBytes;  // bytes
   bool trainable = true;
 
   int64_t bytes() const { return elements * element_size; }
@@ -32,6 +32,7 @@ enum class GradientSums { kInPlace, kNew };
 void AccumulateInto(TracedMemory& memory, GradientSums sums, TracedStorage& sum,
                     TracedStorage gradient, MemoryClass memory_class);
 
+// Not thread-safe. `memory` outlives this object.
 class ParameterGradients {
  public:
   ParameterGradients(TracedMemory& memory, GradientSums sums) : memory_(memory), sums_(sums) {}
@@ -41,11 +42,10 @@ class ParameterGradients {
   const std::vector<TracedParameter>& parameters() const { return parameters_; }
   bool Has(const TracedParameter& parameter) const;
   void Clear(const TracedParameter& parameter);
-  // Frees every gradient, in the parameters' order.
-  void ClearAll();
 
-  // What the tape does with the edge's parameter; without one nothing: it is used once more, a
-  // gradient arrives for a use, a use is done with. A gradient is complete when all uses are.
+  // What happens to the edge's parameter on the tape: it is used once more; a gradient arrives for
+  // a use; a use is finished. A gradient is complete when all uses are finished. These calls do
+  // nothing for an edge without a parameter.
   void BeginUse(const GradientEdge& edge);
   void Arrive(const GradientEdge& edge, TracedStorage gradient);
   void FinishUse(const GradientEdge& edge);

@@ -13,7 +13,7 @@ namespace hpo::memory {
 
 class TracedMemory;
 
-// Of an element, by its type.
+// Size in bytes of an element of each type.
 inline constexpr int64_t kFloatBytes = 4;
 inline constexpr int64_t kHalfBytes = 2;
 inline constexpr int64_t kIndexBytes = 8;
@@ -58,7 +58,7 @@ struct GradientEdge {
 struct TracedTensor {
   TracedStorage storage;
   int64_t elements = 0;
-  int64_t element_size = kFloatBytes;
+  int64_t element_size = kFloatBytes;  // bytes
   GradientEdge edge;
 
   int64_t bytes() const { return elements * element_size; }
@@ -71,14 +71,14 @@ class TracedMemory {
   TracedMemory& operator=(const TracedMemory&) = delete;
 
   const AllocationTrace& trace() const { return trace_; }
-  // What was traced so far, for a memory that traces no more.
+  // Moves the trace out. Call it when nothing more is to be traced.
   AllocationTrace TakeTrace() { return std::move(trace_); }
 
   // bytes >= 0; a tensor without elements holds no memory and makes no event.
   TracedStorage Allocate(int64_t bytes, MemoryClass memory_class = MemoryClass::kActivations);
   // Allocated, and freed before anything else happens.
   void Touch(int64_t bytes, MemoryClass memory_class = MemoryClass::kTemporary);
-  TracedTensor NewTensor(int64_t elements, int64_t element_size = 4);
+  TracedTensor NewTensor(int64_t elements, int64_t element_size = kFloatBytes);
 
   // What follows belongs to `phase`.
   void EnterPhase(std::string phase);

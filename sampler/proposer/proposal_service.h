@@ -1,4 +1,4 @@
-// Proposals for another process, which keeps the trials (python/src/hpo/optuna.py). A request is a
+// Proposals for another process, which keeps the trials (python/src/hpo/optuna). A request is a
 // line of JSON, and each has one answer, a line too:
 //
 //   in   {"model": "1", "study": "...", "trials": [...], "number": 7, "fixed": {"x": 0.5},

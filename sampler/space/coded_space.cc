@@ -82,14 +82,6 @@ CodedSpace::CodedNarrowing CodedSpace::CodeNarrowing(size_t parameter,
   return result;
 }
 
-bool CodedSpace::all_continuous() const {
-  for (size_t i = 0; i < coded_.size(); ++i) {
-    if (!space_.parameters[i].modelled || constant(i)) continue;
-    if (kind(i) != Kind::kContinuous || !coded_[i].when.empty()) return false;
-  }
-  return true;
-}
-
 std::optional<Codes> CodedSpace::Encode(const ParamMap& params) const {
   Codes codes(coded_.size(), kNoNumber);
   for (size_t i = 0; i < coded_.size(); ++i) {

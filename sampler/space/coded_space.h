@@ -29,8 +29,6 @@ class CodedSpace {
   Kind kind(size_t parameter) const { return coded_[parameter].codes.kind(); }
   // Whether it has one value only.
   bool constant(size_t parameter) const { return coded_[parameter].codes.last() == 0.0; }
-  // Whether what is modelled, and has more than one value, is continuous and without conditions.
-  bool all_continuous() const;
 
   // nullopt where an unconditional parameter has no value, or a number is not in its domain.
   std::optional<Codes> Encode(const ParamMap& params) const;

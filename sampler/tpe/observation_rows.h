@@ -30,9 +30,9 @@ class ObservationRows {
   size_t size() const { return numbers_.size(); }
   const PaddedColumn<double>& ranks() const { return ranks_; }  // by row
 
-  // Where the observation is now. Its number is not held.
+  // Adds an observation, whose number is new. Returns its row.
   Found Insert(int64_t number, uint64_t place);
-  // Where the observation was. Its number is held.
+  // Removes an observation, whose number is there. Returns the row that it had.
   Found Erase(int64_t number);
   // Settles those that are old enough. The row that was order[i] becomes i; empty: all stay.
   std::vector<uint32_t> Settle();

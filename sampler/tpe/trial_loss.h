@@ -1,6 +1,6 @@
-// What a trial teaches TPE, and the ways to lose a trial, each with the densities that tell the
-// trials that were lost so from those that were not.
-// Threads: as DensityRatio.
+// What TPE learns from a trial; and the ways in which a trial is lost, such as an out-of-memory
+// error or a failure. Each way has the densities of the trials that were lost so and of those that
+// were not. Threads: as DensityRatio.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,10 @@ struct TrialLoss {
   int64_t num_lost = 0;
   bool modelled = false;  // from the first lost trial on
 
-  // `trial`, a point of `space`, teaches `now` in the place of `before`.
+  // Replaces what was learnt from `trial`, a point of `space`, which was `before`, by `now`.
   void Learn(const ModelSpace& space, const HistoryTrial& trial, TrialLesson before,
              TrialLesson now);
-  // Whether it speaks in the acquisition.
+  // Whether the acquisition function takes it into account.
   bool Counts() const;
 
  private:

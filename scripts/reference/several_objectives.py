@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/golden/several_objectives.json: reference numbers for sampler/numeric/hypervolume,
-sampler/numeric/non_domination and sampler/tpe/trial_split.
+sampler/numeric/non_domination and sampler/priors/trial_split.
 
 Ranks, volumes, choices and good sets come from Optuna's own functions; none of it from our code. Run in
 a virtual environment with

@@ -58,7 +58,7 @@ absl::StatusOr<Enum> EnumFromText(const std::string& text) {
       absl::StrCat("expected a known name, got: ", text.substr(0, kShownOfColumn)));
 }
 
-// For what was just stored: a row that no reader takes is of no use to anyone.
+// The status of storing a row, by that of reading it again: one that cannot be read is rejected.
 //   InvalidArgument  `read`, its reading, is DataLoss
 inline absl::Status ReadBack(const absl::Status& read) {
   if (!absl::IsDataLoss(read)) return read;

@@ -48,7 +48,7 @@ struct RunVerdict {
 //   status 0, the last objective no number    Failed: diverged where it is null, else bad
 //                                             configuration
 //   status 0 with the objective               Completed, also where it was told to stop
-//   a line that tells of memory               OutOfMemory, also with status 0
+//   a line that reports an OOM                OutOfMemory, also with status 0
 //   told to stop                              as above
 //   status 0                                  Failed, bad configuration
 //   any other status, a signal                Failed, internal, or it cannot start

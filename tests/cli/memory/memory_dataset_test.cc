@@ -12,7 +12,6 @@ namespace hpo::cli {
 namespace {
 
 using testing::HasSubstr;
-using testing::StartsWith;
 
 class MemoryDataset : public testing::Test {
  protected:

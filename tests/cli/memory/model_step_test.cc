@@ -10,8 +10,6 @@
 namespace hpo::cli {
 namespace {
 
-using testing::HasSubstr;
-
 const memory::OfflineDevice kCard = memory::ParseDevice({.cards = {"24GiB"}}).value();
 
 memory::StepDescription Step(const std::string& model, int64_t batch, int64_t length = 128) {

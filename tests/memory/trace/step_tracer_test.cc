@@ -79,7 +79,7 @@ TEST(StepTracer, SavedTensorsLiveUntilTheirNodeHasRun) {
   // is the caller's until the end.
   EXPECT_EQ(Events(tracer.trace(), before), "+4 -20 +4 -40 -4");
   EXPECT_TRUE(tracer.gradients().Has(weight));
-  tracer.gradients().ClearAll();
+  tracer.gradients().Clear(weight);
   EXPECT_FALSE(tracer.gradients().Has(weight));
   CheckWellFormed(tracer.trace());
 }
@@ -119,7 +119,7 @@ TEST(StepTracer, GradientsOfAllUsesMeetBeforeTheyAreAddedToTheParameters) {
   // The last gradient, that nobody wants, goes before the one that it came from, which is the -8
   // after it. The first use's gradient waits for the second's together with the one that exists.
   EXPECT_EQ(run(), "+4 +100 +8 +100 +8 -8 -8 -100 -100 -4");
-  tracer.gradients().ClearAll();
+  tracer.gradients().Clear(weight);
   EXPECT_EQ(run(), "+4 +100 +8 +100 +8 -8 -8 -100 -4");
 }
 

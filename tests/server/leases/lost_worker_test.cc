@@ -12,8 +12,6 @@
 namespace hpo::server {
 namespace {
 
-using ::testing::HasSubstr;
-
 // A process that waits to be killed, as the server would be told of it.
 class WaitingProcess {
  public:

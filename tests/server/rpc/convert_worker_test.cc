@@ -13,8 +13,6 @@ using hpo::ToProto;
 
 namespace {
 
-using testing::HasSubstr;
-
 const LeaseRef kLease{.trial = {.study = "criteria", .number = TrialNumber{8}},
                       .attempt = AttemptNumber{2},
                       .token = "t0"};

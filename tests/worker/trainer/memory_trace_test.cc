@@ -1,6 +1,6 @@
 // The drift guard: what the trainer allocates and frees on a CPU, event by event, against the trace
-// that memory's model generates for it. When a change of model or training code fails this, common/
-// memory/trial_trace.cc (or an operation of memory/trace) has to follow it.
+// that memory's model generates for it. When a change of model or training code fails this,
+// memory/need/trial_trace.cc (or an operation of memory/ops) has to follow it.
 #include <string>
 #include <tuple>
 #include <vector>

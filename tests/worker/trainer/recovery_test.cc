@@ -14,10 +14,8 @@
 namespace hpo::trainer {
 namespace {
 
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 
 // More than a tiny trial ever needs, so that an injected refusal is not one of the limit's.
 constexpr Bytes kAmple = GiB(1);

@@ -58,7 +58,7 @@ struct AgentState {
   int64_t num_finished = 0;
 };
 
-// What is so when the event comes.
+// The worker's circumstances at the time of the event.
 struct AgentView {
   StopLevel stop = StopLevel::kRun;
   absl::Duration running;    // since the start

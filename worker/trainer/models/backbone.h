@@ -1,6 +1,6 @@
 // A transformer without its head: what all families have in common. A family (bert_model,
-// deberta_model, decoder_model) makes its modules, embeds the tokens and says what its layers see;
-// the loop over the layers is here, once.
+// deberta_model, gpt2_model, llama_model) makes its modules, embeds the tokens and says what its
+// layers see; the loop over the layers is here, once.
 #pragma once
 
 #include <cstdint>

@@ -26,8 +26,8 @@ std::vector<std::string> DataWarnings(const TrainerJob& job, const memory::Train
 // Whether the estimate may refuse the job: it asks for that, and there is a limit to go by.
 bool IsAdmitted(const TrainerJob& job);
 
-// `plan` where it fits the job's limit by the estimate; else a smaller one that does; else, with
-// `fits` false, the smallest with what it would need.
+// Returns `plan` if its estimate is within the job's limit; else the plan of PlanMemory. Where that
+// does not fit either, its estimate states the memory that it requires.
 //   InvalidArgument  the model or its training cannot be estimated
 absl::StatusOr<memory::PlannedMemory> FitTrial(const TrainerJob& job,
                                                const memory::EstimateInput& input,

@@ -1,6 +1,7 @@
-// What a training does next: (state, event) -> state, whose action the loop does and then tells of.
-// Pure; free of torch. Out-of-memory errors are recovered from within an action, by
-// memory/recovery_policy.h; one that is not is an ActionFailed.
+// What a training does next: (state, event) -> state. The loop does the action of the state; what
+// came of it is the next event.
+// Pure; free of torch. An action recovers from out-of-memory errors itself, by
+// memory/recovery_policy.h; an error that it cannot recover from is an ActionFailed.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ struct TrainLoopParts {
   // Keeps the model's weights, those after `step` optimizer steps, as the best so far. False: it
   // could not, and has said so.
   std::function<bool(int64_t step)> save_best;
-  TrialCheckpoints* checkpoints = nullptr;  // null: nothing is taken up, nothing saved
+  TrialCheckpoints* checkpoints = nullptr;  // null: nothing is resumed or saved
 };
 
 }  // namespace hpo::trainer

@@ -1,8 +1,9 @@
 // The optimizer steps of a training, and their losses.
 //
-// On a card no step waits for a number: losses stay there until somebody wants them, for progress,
-// a measurement or a checkpoint (training/step_scalars.h). Then a loss that is not finite is found,
-// and the step told that had it. Float16, whose loss scale needs each, reads at every step.
+// On a GPU no step waits for its loss: losses stay in the GPU's memory until progress, a
+// measurement or a checkpoint needs them (training/step_scalars.h). Only then a loss that is not
+// finite is found; the error names its step. With float16 each loss is read at once, as the loss
+// scale follows from it.
 #pragma once
 
 #include <cstdint>

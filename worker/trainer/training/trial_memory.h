@@ -1,5 +1,5 @@
 // Keeps a training within its memory, at a constant effective batch: the plan in force, the
-// recovery from out-of-memory errors, and what live bytes between two steps tell.
+// recovery from out-of-memory errors, and the watch over live bytes that grow between steps.
 #pragma once
 
 #include <optional>

@@ -19,7 +19,6 @@ namespace hpo::agent {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // Answers with what a test has put into its fields, and keeps the last request of each kind.
 class ScriptedWorkers final : public v1::WorkerService::Service {

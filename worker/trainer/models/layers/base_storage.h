@@ -10,7 +10,7 @@
 namespace hpo::trainer {
 
 // While one lives, layers that the calling thread makes are stored as it says: linear layers'
-// weights as StoredWeights, embeddings in bfloat16. Does nothing with kFloat32. A scope, so that
+// weights as StoredWeight, embeddings in bfloat16. Does nothing with kFloat32. A scope, so that
 // layers of 16 or 4 bits are never there in 32.
 class BaseStorageScope {
  public:
