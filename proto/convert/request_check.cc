@@ -122,6 +122,8 @@ constexpr FieldRange kRanges[] = {
     // What a parameter may be, its domain says.
     {"hpo.v1.Value.int_value", std::numeric_limits<int64_t>::min(),
      std::numeric_limits<int64_t>::max()},
+    {"hpo.v1.IntDomain.low", -kNumberLimit.most, kNumberLimit.most},
+    {"hpo.v1.IntDomain.high", -kNumberLimit.most, kNumberLimit.most},
     {"hpo.v1.WatchStudyRequest.after_sequence", -1, kNumberLimit.most},
     {"hpo.v1.ModelShape.pad_token_id", -1, kNumberLimit.most},
     {"hpo.v1.ListStudiesRequest.page_size", 0, kPageLimit.most},

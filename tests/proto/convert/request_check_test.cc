@@ -192,5 +192,16 @@ TEST(RequestCheck, ErrorsNameTheFieldWhatWasExpectedAndWhatCame) {
   EXPECT_EQ(message(list), "view: expected one of TrialView, got 7");
 }
 
+TEST(RequestCheck, ARangeOfIntegersMayBeNegative) {
+  v1::EditStudyRequest edit;
+  v1::IntDomain& range = *edit.add_ranges()->mutable_domain()->mutable_int_domain();
+  range.set_low(-30);
+  range.set_high(-5);
+  EXPECT_TRUE(CheckRequest(edit).ok()) << CheckRequest(edit);
+  range.set_low(-kNumberLimit.most - 1);
+  EXPECT_THAT(std::string(CheckRequest(edit).message()),
+              HasSubstr("low: expected -9007199254740992 to 9007199254740992"));
+}
+
 }  // namespace
 }  // namespace hpo
