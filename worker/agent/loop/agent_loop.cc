@@ -203,7 +203,11 @@ class AgentLoop {
     return NothingCame{};
   }
 
-  AgentEvent Do(const DeliverResults&) { return ResultsDelivered{courier_.DeliverAll()}; }
+  AgentEvent Do(const DeliverResults&) {
+    const absl::Status delivered = courier_.DeliverAll();
+    if (!delivered.ok()) NoteAway(delivered);
+    return ResultsDelivered{delivered};
+  }
 
   AgentEvent Do(const AskForTrial& ask) {
     asked_with_ = session_.current();

@@ -73,7 +73,7 @@ struct Transition {
     if (options.max_trials && state.num_finished >= *options.max_trials) {
       return {AgentResult{view.owes ? ExitCode::kTryAgain : ExitCode::kDone}};
     }
-    if (!delivered.status.ok()) return {TakePause{.away = delivered.status}};
+    if (!delivered.status.ok()) return {TakePause{}};
     return {LookAtMachine{}};
   }
 

@@ -563,7 +563,11 @@ TEST_F(AgentLoopTest, WhatIsOwedIsToldByTheNextProcess) {
     return absl::OkStatus();
   });
   Add(0);
-  EXPECT_EQ(Run().code, ExitCode::kTryAgain);
+  {
+    const CapturedLog log;
+    EXPECT_EQ(Run().code, ExitCode::kTryAgain);
+    EXPECT_THAT(log.text(), HasSubstr("waiting for the server"));
+  }
   EXPECT_EQ(NumOwed(), 1u);
   const std::string owed = Outbox::Open((folder_ / "outbox").string())->pending()[0].request_id;
 
