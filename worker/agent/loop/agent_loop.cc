@@ -203,11 +203,7 @@ class AgentLoop {
     return NothingCame{};
   }
 
-  AgentEvent Do(const DeliverResults&) {
-    const absl::Status delivered = courier_.DeliverAll();
-    if (!delivered.ok()) NoteAway(delivered);
-    return ResultsDelivered{delivered};
-  }
+  AgentEvent Do(const DeliverResults&) { return ResultsDelivered{NoteAway(courier_.DeliverAll())}; }
 
   AgentEvent Do(const AskForTrial& ask) {
     asked_with_ = session_.current();
@@ -257,7 +253,7 @@ class AgentLoop {
   }
 
   AgentEvent Do(const TakePause& pause) {
-    if (!pause.away.ok()) NoteAway(pause.away);
+    NoteAway(pause.away).IgnoreError();
     services_.stop.WaitFor(pause.kind == PauseKind::kServer    ? backoff_.Next()
                            : pause.kind == PauseKind::kCrowded ? crowded_.Next()
                                                                : options_.first_retry);
@@ -307,7 +303,7 @@ class AgentLoop {
   }
 
   AgentEvent Do(const TrialRelease& release) {
-    if (const absl::Status given = courier_.GiveBack(release); !given.ok()) NoteAway(given);
+    NoteAway(courier_.GiveBack(release)).IgnoreError();
     return NothingCame{};
   }
 
@@ -339,10 +335,11 @@ class AgentLoop {
   AgentEvent Do(const AgentResult& result) { return result; }
 
   // Once for each code in a row. A card that does not answer is told by MayTake.
-  void NoteAway(const absl::Status& status) {
-    if (!obstacles_["device"].empty()) return;
-    if (std::exchange(away_, status.code()) == status.code()) return;
+  absl::Status NoteAway(absl::Status status) {
+    if (status.ok() || !obstacles_["device"].empty()) return status;
+    if (std::exchange(away_, status.code()) == status.code()) return status;
     spdlog::warn("waiting for the server at {}: {}", options_.server, status.ToString());
+    return status;
   }
 
   void NoteBack() {
