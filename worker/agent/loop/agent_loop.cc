@@ -126,6 +126,25 @@ class StudySurvey {
   std::optional<absl::Duration> again_at_;  // set: some of them may pass
 };
 
+// Logs when the server goes away, once for each status code in a row, and when it answers again.
+class ServerWatch {
+ public:
+  explicit ServerWatch(const std::string& address) : address_(address) {}
+
+  void CallFailed(const absl::Status& status) {
+    if (std::exchange(code_, status.code()) == status.code()) return;
+    spdlog::warn("waiting for the server at {}: {}", address_, status.ToString());
+  }
+  void CallSucceeded() {
+    if (std::exchange(code_, absl::StatusCode::kOk) == absl::StatusCode::kOk) return;
+    spdlog::info("the server at {} answers", address_);
+  }
+
+ private:
+  const std::string& address_;
+  absl::StatusCode code_ = absl::StatusCode::kOk;  // of the last call
+};
+
 class AgentLoop {
  public:
   AgentLoop(const AgentServices& services, const AgentOptions& options, TrainerSlot& slot)
@@ -203,7 +222,11 @@ class AgentLoop {
     return NothingCame{};
   }
 
-  AgentEvent Do(const DeliverResults&) { return ResultsDelivered{NoteAway(courier_.DeliverAll())}; }
+  AgentEvent Do(const DeliverResults&) {
+    const absl::Status delivered = courier_.DeliverAll();
+    NoteAway(delivered);
+    return ResultsDelivered{delivered};
+  }
 
   AgentEvent Do(const AskForTrial& ask) {
     asked_with_ = session_.current();
@@ -253,7 +276,7 @@ class AgentLoop {
   }
 
   AgentEvent Do(const TakePause& pause) {
-    NoteAway(pause.away).IgnoreError();
+    NoteAway(pause.away);
     services_.stop.WaitFor(pause.kind == PauseKind::kServer    ? backoff_.Next()
                            : pause.kind == PauseKind::kCrowded ? crowded_.Next()
                                                                : options_.first_retry);
@@ -303,7 +326,7 @@ class AgentLoop {
   }
 
   AgentEvent Do(const TrialRelease& release) {
-    NoteAway(courier_.GiveBack(release)).IgnoreError();
+    NoteAway(courier_.GiveBack(release));
     return NothingCame{};
   }
 
@@ -334,19 +357,14 @@ class AgentLoop {
 
   AgentEvent Do(const AgentResult& result) { return result; }
 
-  // Once for each code in a row. A card that does not answer is told by MayTake.
-  absl::Status NoteAway(absl::Status status) {
-    if (status.ok() || !obstacles_["device"].empty()) return status;
-    if (std::exchange(away_, status.code()) == status.code()) return status;
-    spdlog::warn("waiting for the server at {}: {}", options_.server, status.ToString());
-    return status;
+  // MayTake logs a GPU that does not answer, which is not repeated here.
+  void NoteAway(const absl::Status& status) {
+    if (!status.ok() && obstacles_["device"].empty()) server_watch_.CallFailed(status);
   }
 
   void NoteBack() {
     backoff_.Reset();
-    if (std::exchange(away_, absl::StatusCode::kOk) != absl::StatusCode::kOk) {
-      spdlog::info("the server at {} answers", options_.server);
-    }
+    server_watch_.CallSucceeded();
   }
 
   const AgentServices& services_;
@@ -373,8 +391,7 @@ class AgentLoop {
   Assignment assignment_;                         // the last one
   // Kept until the server has answered, so that a lost reply does not lose an assignment.
   std::string acquire_id_ = RandomId();
-  // That of the last call that failed; kOk: the server answers.
-  absl::StatusCode away_ = absl::StatusCode::kOk;
+  ServerWatch server_watch_{options_.server};
 };
 
 }  // namespace
