@@ -17,10 +17,10 @@ GradientEdge StepTracer::Record(absl::InlinedVector<GradientEdge, 4> edges, Trac
   bool saves = options.saves_others;
   for (const TracedStorage& tensor : saved) saves = saves || tensor;
   if (again_ != nullptr) {
-    if (saves && !left_) {
+    if (saves && !idle()) {
       again_->saved.push_back(std::move(saved));
-      left_ = again_->saved.size() == again_->num_saving;
-      set_idle(left_);
+      // The second run has saved enough: what follows in it allocates nothing.
+      set_idle(again_->saved.size() == again_->num_saving);
     }
     return {.node = 0};  // on no tape: the first run's is
   }
@@ -60,7 +60,6 @@ void StepTracer::RunAgain(CheckpointedSegment& segment) {
   again_ = &segment;
   segment.run();
   again_ = nullptr;
-  left_ = false;
   set_idle(false);
   HPO_CHECK(segment.saved.size() == segment.num_saving);
 }

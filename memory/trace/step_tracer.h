@@ -162,7 +162,6 @@ class StepTracer : public TracedMemory {
   std::vector<TracedStorage> held_by_graph_;
   std::shared_ptr<CheckpointedSegment> segment_;  // that runs first
   CheckpointedSegment* again_ = nullptr;          // that runs again
-  bool left_ = false;                             // which has saved enough: nothing is allocated
   TapeNode* running_ = nullptr;                   // whose backward runs
   bool recording_ = true;
 };

@@ -84,7 +84,8 @@ class TracedMemory {
   void EnterPhase(std::string phase);
 
  protected:
-  // Whether allocations give nothing.
+  // While idle, Allocate returns an empty storage and makes no event.
+  bool idle() const { return idle_; }
   void set_idle(bool idle) { idle_ = idle; }
   // What is freed from here on is no event.
   void End() { ended_ = true; }
