@@ -3,8 +3,10 @@ benchmarks."""
 
 import contextlib
 import os
+import pathlib
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -16,6 +18,25 @@ def built(build, *options):
     subprocess.run([os.path.join(ROOT, "scripts/build"), "release", *options], check=True,
                    stdout=sys.stderr)
     return os.path.join(ROOT, "build/release")
+
+
+@contextlib.contextmanager
+def server(program, folder, *options):
+    """An hpo-server on a port of loopback; yields its address. It is terminated at the end."""
+    address = pathlib.Path(folder) / "server.address"
+    address.unlink(missing_ok=True)
+    running = subprocess.Popen([program, *options, "--listen", "127.0.0.1:0", "--address-file", address],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 30
+        while not (address.exists() and address.read_text().strip()):
+            if running.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"{program} did not start: exit status {running.poll()}")
+            time.sleep(0.05)
+        yield address.read_text().strip()
+    finally:
+        running.terminate()
+        running.wait()
 
 
 @contextlib.contextmanager
