@@ -13,7 +13,8 @@ void VisitFields(Is<CreateResult> auto& result, auto visit) {
   visit({"created"}, result.created);
 }
 
-// Without remove_target, of which a message has one with target.
+// remove_target is not listed: in the message it is a oneof with target, which ToProto and
+// FromProto of StudyUpdate convert (proto/convert/study_exchange_proto.h).
 void VisitFields(Is<StudyUpdate> auto& update, auto visit) {
   visit({"trials"}, update.trials);
   visit({"add_trials"}, update.add_trials);

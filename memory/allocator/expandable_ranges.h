@@ -27,7 +27,8 @@ class ExpandableRanges {
   // device has no place for it.
   Block Grow(const Memory& memory, const SegmentRequest& request, Bytes limit);
 
-  // Gives back the whole pages inside a free block, and a range of which nothing is left.
+  // Returns the whole pages inside a free block to the device. Removes the range if no page of it
+  // is mapped afterwards.
   void Unmap(const Memory& memory, Block block);
 
   // Returns the smallest block of `pool` from `found` on, where a block that can still grow counts

@@ -34,7 +34,8 @@ struct AllocatorStats {
 struct HeldMemory {
   AllocatorStats stats;
 
-  // Whether `more` bytes fit within `bound` beside what is reserved; if not, sets stats.lacking.
+  // Whether the reserved bytes and `more` bytes together fit within `bound`. If not, sets
+  // stats.lacking to the bytes that are missing.
   bool Allows(Bytes bound, int64_t more) {
     const int64_t left = bound.count - stats.reserved.count;
     if (more > left) stats.lacking.count = more - left;

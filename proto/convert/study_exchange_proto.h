@@ -1,7 +1,7 @@
-// What is asked of studies and what is answered, between its value types
-// (common/protocol/study_exchange.h) and the wire. Conventions: params_proto.h. What stands in none
-// of these functions is converted by its list of fields: ToMessage and FromMessage
-// (message_fields.h), with this header, which has the forms of what the lists hold.
+// Converts requests about studies and their answers (common/protocol/study_exchange.h) to protobuf
+// and back. Conventions: params_proto.h. ToMessage and FromMessage (message_fields.h) convert all
+// types without a function here by their lists of fields; they need this header, which includes the
+// conversions of the fields' types.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -24,7 +24,7 @@ absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto);
 absl::StatusOr<TrialQuery> FromProto(const v1::ListTrialsRequest& proto);
 
 v1::WatchStudyResponse ToProto(const WatchEvent& event);
-// What an event of a kind that is not known tells is nothing.
+// Returns an empty Bookmark for an event of an unknown kind.
 absl::StatusOr<WatchEvent> FromProto(const v1::WatchStudyResponse& proto);
 
 }  // namespace hpo

@@ -8,7 +8,7 @@
 namespace hpo::sampler {
 namespace {
 
-// Positions of grids of at most so many values are kept.
+// Positions are precomputed for grids of at most this number of values.
 constexpr double kMostPositions = 4096.0;
 
 double LastCode(const Domain& domain) {

@@ -18,7 +18,7 @@
 
 namespace hpo::sampler {
 
-// So many normal kernels at most, gathered from anywhere, and what masses they have in a cell.
+// At most kKernelBlock normal kernels, in any order, and the probability mass of each in a cell.
 struct GridKernelBlock {
   size_t size = 0;
   double centre[kKernelBlock] = {};

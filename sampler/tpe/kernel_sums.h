@@ -75,7 +75,7 @@ struct RecencyRamp {
   }
 };
 
-// By lane, whether the kernel `first` + lane is one of so many.
+// For each lane, whether the index `first` + lane is below `size`.
 HPO_PORTABLE LaneMask AreBelow(size_t first, size_t size) {
   constexpr double kLanes[] = {0, 1, 2, 3, 4, 5, 6, 7};
   return LoadLanes(kLanes) + static_cast<double>(first) < static_cast<double>(size);

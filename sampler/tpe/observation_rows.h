@@ -1,7 +1,7 @@
-// Which row of a density's columns each observation has. Numbers are given by age: a larger one is
-// more recent, and the rank of a row tells how many are older. Rows are in the order of numbers, or
-// of places among those that are settled and of numbers after them; what they are follows from the
-// numbers and places alone. One owner.
+// The rows that observations have in the columns of a density. An observation with a larger number
+// is more recent; its rank is the number of older observations. Settled observations come first,
+// sorted by place; all others follow, sorted by number. The order depends on numbers and places
+// alone, not on the order of insertions. Not thread-safe.
 #pragma once
 
 #include <cstddef>

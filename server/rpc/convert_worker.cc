@@ -11,7 +11,7 @@
 
 namespace hpo::server {
 
-// proto/convert's, beside those of this library.
+// The overloads of this library would hide those of proto/convert.
 using hpo::FromProto;
 using hpo::ToProto;
 

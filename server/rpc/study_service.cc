@@ -27,7 +27,7 @@ absl::StatusOr<SpecChange> ChangeOf(StudyEdit edit) {
 
 }  // namespace
 
-// proto/convert's, beside those of this library.
+// The overloads of this library would hide those of proto/convert.
 using hpo::FromProto;
 using hpo::ToProto;
 

@@ -68,7 +68,7 @@ inline absl::Status ReadBack(const absl::Status& read) {
 
 // ---- Single columns ----------------------------------------------------------------------------
 
-// What SQLite stores as it is.
+// Whether SQLite stores a value of this type without conversion.
 template <typename T>
 inline constexpr bool kIsColumn =
     std::is_arithmetic_v<T> || std::is_same_v<T, std::string> || std::is_same_v<T, Bytes> ||
@@ -145,7 +145,7 @@ struct RowColumn {
   Use use = kWhole;
 };
 
-// The fields of a part of a record, those of which the row has columns.
+// Visits the fields of a part of a record for which the table has columns.
 void VisitStored(auto& part, auto visit) {
   VisitFields(part, [&](const Field& field, auto& member) {
     if (field.in_row) visit(RowColumn{field.key}, member);

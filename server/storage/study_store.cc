@@ -15,7 +15,7 @@
 
 namespace hpo {
 
-// With its space and its constraints, of which its list of fields says nothing.
+// Includes the search space and the constraints, which the list of fields of StudySpec leaves out.
 template <>
 struct JsonForm<StudySpec> {
   static nlohmann::json Write(const StudySpec& spec) { return StudyToJson(spec); }

@@ -20,7 +20,7 @@ void VisitColumns(Is<TrialStore::LastEvent> auto& event, auto visit) {
 
 namespace {
 
-// How many trials are alike in what TrialCounts tells apart.
+// Number of trials with the same values of all properties that TrialCounts distinguishes.
 struct AlikeTrials {
   std::string state;
   std::string prune_reason;

@@ -19,7 +19,7 @@ struct RunExit {
   int signal = 0;
 };
 
-// What is known of a run, besides what it printed.
+// The facts about a run, except its output.
 struct RunFacts {
   RunExit exit;
   std::optional<std::string> stop_reason;  // it was told to stop, and why

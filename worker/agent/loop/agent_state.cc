@@ -77,8 +77,8 @@ struct Transition {
     return {LookAtMachine{}};
   }
 
-  // The first ask, also after a trial, does not wait, so that what there is to wait for is told at
-  // once. A result that is owed, and data that could not be read, are tried again soon.
+  // The first request after a registration or a trial does not wait, so that the server's reason
+  // for waiting is logged at once. Undelivered results and unreadable data shorten later waits.
   AgentActions operator()(const MachineSeen& machine) {
     if (!machine.may_take) return {TakePause{}};
     if (machine.measure_again) return Register();

@@ -150,9 +150,22 @@ void FillIn(OutOfMemory& oom, const TrainerEnd& end) {
 }  // namespace
 
 const char* StopReason(StopCause cause) {
-  constexpr const char* kReasons[] = {"drain",  "preempted", "drain",     "time limit",
-                                      "pruned", "cancelled", "lease lost"};
-  return kReasons[static_cast<size_t>(cause)];
+  switch (cause) {
+    case StopCause::kTimeLimit:
+      return "time limit";
+    case StopCause::kPruned:
+      return "pruned";
+    case StopCause::kCancelled:
+      return "cancelled";
+    case StopCause::kLeaseLost:
+      return "lease lost";
+    case StopCause::kPreempted:
+      return "preempted";
+    case StopCause::kNone:
+    case StopCause::kDrain:
+      break;
+  }
+  return "drain";
 }
 
 bool CannotStart(const TrainerEnd& end) {

@@ -44,14 +44,14 @@ struct TrainerEnd {
   std::optional<Measurement> last_measurement;
   std::string stage;     // of the last memory line
   std::string log_tail;  // last lines of the trainer's own output
-  // What a result tells besides the outcome.
-  LeaseBeat beat;        // the attempt, and how far its trainer says it is
-  bool plans = false;    // the trainer tells of plans; another one runs what it was given
+  // What a result reports besides the outcome.
+  LeaseBeat beat;        // the lease, and the progress that the trainer reported
+  bool plans = false;    // whether the trainer reports its plans (Hello)
   Bytes base;            // of the device, for context and libraries (JobPlaces::base)
   MemoryRecord memory;   // the last memory line
   Bytes live_peak;       // the largest of the memory lines
   Bytes host_growth;     // of the process, over several attempts; 0: none
-  int64_t num_ooms = 0;  // that it has told of
+  int64_t num_ooms = 0;  // that the trainer reported
   int64_t num_replans = 0;
 };
 
@@ -70,7 +70,7 @@ std::optional<TrialOutcome> JudgeAttempt(const TrainerEnd& end);
 // counts in bytes of the device, a trainer in bytes of its allocator: the base lies between them.
 MemoryReport MemoryUsed(const TrainerEnd& end);
 
-// The memory record that tells the server of host_growth.
+// The memory record that reports host_growth to the server.
 MemoryRecord GrowthRecord(const TrainerEnd& end);
 
 // The result of an attempt that came to `outcome`, but for what no report has carried.

@@ -6,7 +6,7 @@
 //   - BLOCK                 freed
 //   S BYTES, s BYTES        a segment taken from the device, given back
 //   M BYTES, m BYTES        pages mapped, unmapped (expandable segments)
-//   ! BYTES                 out of memory, for a request of so many bytes
+//   ! BYTES                 out of memory, for a request of BYTES
 #pragma once
 
 #include <string>

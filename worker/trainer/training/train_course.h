@@ -22,7 +22,7 @@ enum class TrainAction {
   kProbe,           // the heaviest batch, thrown away
   kLookForStop,     // between two batches
   kTrain,           // one effective batch
-  kMeasure,         // because so many steps are done
+  kMeasure,         // because measure_every_steps is reached
   kSave,            // because a checkpoint is due
   kMeasureEpoch,    // at its end
   kTurnEpoch,       // to the next
