@@ -1,0 +1,1 @@
+"""Dry runs of PyTorch programs on emulated GPUs."""
