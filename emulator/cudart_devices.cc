@@ -13,7 +13,6 @@ using hpo::emulator::CurrentDevice;
 using hpo::emulator::Done;
 using hpo::emulator::Machine;
 
-constexpr int kCudaVersion = 13000;
 constexpr int kMaxThreadsPerBlock = 1024;
 constexpr int kMaxGridX = 0x7fffffff;
 constexpr int kMaxGridYZ = 65535;
@@ -121,12 +120,12 @@ cudaError_t cudaSetDevice(int device) {
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = kCudaVersion;
+  *version = static_cast<int>(Machine::Get().settings().versions.cuda);
   return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = kCudaVersion;
+  *version = static_cast<int>(Machine::Get().settings().versions.cuda);
   return cudaSuccess;
 }
 

@@ -4,6 +4,8 @@
 //   HPO_EMULATED_MEMORY     another total for cudaMemGetInfo, as 12GiB or 85094170624B
 //   HPO_EMULATED_OTHERS     what other processes hold on each card, as 4GiB or 3x512MiB
 //   HPO_EMULATED_CONTEXT    what each process takes by using a card; default 300MiB
+//   HPO_EMULATED_VERSIONS   cuda=12040,cudnn=90100,nccl=22105: what the libraries say of themselves,
+//                           as cudaRuntimeGetVersion and its like count; default: torch 2.11's
 //   HPO_EMULATED_ADDRESSES  rising, reuse or shuffled: which addresses an allocation gets
 //   HPO_EMULATED_FAULTS     CALL:N:CODE[:sticky|:always], several joined by commas
 //   HPO_EMULATED_STATE      file through which processes see each other's memory
@@ -40,12 +42,20 @@ struct Fault {
   FaultSpan span = FaultSpan::kOnce;
 };
 
+// Versions of the emulated libraries: torch refuses others than it was built with.
+struct Versions {
+  int64_t cuda = 13000;   // 1000 x major + 10 x minor
+  int64_t cudnn = 91900;  // 10000 x major + 100 x minor + patch, so is NCCL's
+  int64_t nccl = 22809;
+};
+
 struct Settings {
   std::vector<const Card*> cards;
   size_t memory = 0;  // 0: the card's own
   size_t others = 0;  // bytes of each of the other processes
   int num_others = 0;
   size_t context = size_t{300} << 20;
+  Versions versions;
   AddressOrder addresses = AddressOrder::kRising;
   std::vector<Fault> faults;
   std::string state_file;  // empty: this process alone

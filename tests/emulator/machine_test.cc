@@ -175,5 +175,19 @@ TEST(Settings, NameWhatIsWrong) {
             "others: expected a size as 4GiB, or that of each of several as 3x512MiB, got '3x'");
 }
 
+TEST(Settings, VersionsAreThoseOfTorchUnlessOthersAreGiven) {
+  EXPECT_EQ(std::get<Settings>(ReadSettings()).versions.cuda, 13000);
+  setenv("HPO_EMULATED_VERSIONS", "cuda=12010,nccl=22005", 1);
+  const Versions given = std::get<Settings>(ReadSettings()).versions;
+  EXPECT_EQ(given.cuda, 12010);
+  EXPECT_EQ(given.cudnn, Versions().cudnn);
+  EXPECT_EQ(given.nccl, 22005);
+  setenv("HPO_EMULATED_VERSIONS", "cuda=12.1", 1);
+  const auto wrong = ReadSettings();
+  unsetenv("HPO_EMULATED_VERSIONS");
+  EXPECT_EQ(std::get<std::string>(wrong),
+            "versions: expected cuda=NUMBER, cudnn=NUMBER or nccl=NUMBER, got 'cuda=12.1'");
+}
+
 }  // namespace
 }  // namespace hpo::emulator
