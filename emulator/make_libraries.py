@@ -7,9 +7,9 @@ usage: make_libraries.py OUT SOURCE...                  known_calls.inc, and an 
                                                         for each library that they are linked with
                                                         LIBRARY.cc and LIBRARY.map
 
-LIBRARY.cc exports every call that torch's libraries want of that library (readelf): those of cuBLAS
-that compute do nothing, all others end the program with their name. They are weak: what a source
-here defines takes their place. LIBRARY.map gives them the version that torch asks for.
+LIBRARY.cc exports every call that torch's libraries want of that library (readelf): those in its
+table (calls/) do what their row says, all others end the program with their name. They are weak:
+what a source here defines takes their place. LIBRARY.map gives them the version that torch asks for.
 """
 
 import argparse
@@ -18,6 +18,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import host_calls
 
 READERS = ["libc10_cuda.so", "libtorch_cuda.so", "libtorch_nvshmem.so", "libcaffe2_nvrtc.so",
            "libtorch_cuda_linalg.so", "libtorch_python.so"]
@@ -31,8 +33,6 @@ OWNERS = [("cusparseLt", "libcusparseLt.so.0"), ("nccl", "libnccl.so.2"),
           ("cuFile", "libcufile.so.0"), ("cufile", "libcufile.so.0")]
 OTHER_VERSIONS = {"NVSHMEM": "libnvshmem_host.so.3"}
 DRIVER = "libcuda.so.1"
-SILENT = re.compile(r"cublas(Set|.*([Gg]emm|[Gg]emv|[Dd]ot|trsm))|cublasLtMatmul"
-                    r"|cublasLtMatrixLayoutSet|cudnnSetStream")
 WRITTEN = re.compile(r'(?:HPO_[A-Z]+_CALL\(|CountCall\(")(\w+)')
 
 
@@ -68,10 +68,6 @@ def wanted_by_library(torch):
     return wanted
 
 
-def is_silent(name):
-    return SILENT.match(name) is not None
-
-
 def write(path, text):
     """Leaves a file alone that says so already: nothing is built again then."""
     if not path.exists() or path.read_text() != text:
@@ -79,13 +75,26 @@ def write(path, text):
 
 
 def write_library(out, library, calls):
-    lines = ['extern "C" {', "[[noreturn]] void hpoEmulatedMissing(const char* call);",
+    """The calls of the library that are in its table."""
+    rows = host_calls.read(host_calls.table_of(library))
+    lines = ["#include <algorithm>", "#include <cstddef>", "#include <cstdint>", "",
+             'extern "C" {', "[[noreturn]] void hpoEmulatedMissing(const char* call);",
              "int hpoEmulatedSilent(const char* call);"]
+    known = set()
     for name in sorted(calls):
-        body = "return hpoEmulatedSilent" if is_silent(name) else "hpoEmulatedMissing"
-        lines.append(f'__attribute__((weak)) int {name}() {{ {body}("{name}"); }}')
+        row = host_calls.row_of(rows, name)
+        if row is None:
+            lines.append(f'__attribute__((weak)) int {name}() {{ hpoEmulatedMissing("{name}"); }}')
+        else:
+            known.add(name)
+            lines.append(row.definition(name))
     lines.append("}")
     write(out / f"{library}.cc", "\n".join(lines) + "\n")
+    write_map(out, library, calls)
+    return known
+
+
+def write_map(out, library, calls):
     # A call that is wanted without a version takes the library's.
     default = max(calls.values(), default="")
     by_version = {}
@@ -121,8 +130,7 @@ def main():
     numbers = []
     if given.torch is not None:
         for library, wanted in wanted_by_library(given.torch).items():
-            write_library(given.out, library, wanted)
-            calls.update(filter(is_silent, wanted))
+            calls.update(write_library(given.out, library, wanted))
         numbers = capabilities(given.torch)
     write(given.out / "known_calls.inc", "".join(f'"{name}",\n' for name in sorted(calls)))
     write(given.out / "torch_capabilities.inc", "".join(f"{number},\n" for number in numbers))
