@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Adds to calls.txt what a build of torch wants of CUDA's libraries.
+"""Adds to wanted_calls.txt what a build of torch wants of CUDA's libraries.
 
 usage: collect_calls.py TORCH...    folders of builds of torch: those of its __init__.py
        collect_calls.py --check TORCH...   changes nothing, and exits with 1 where a call is missing
 
-calls.txt has a line for each call: the library, the name, and the major versions of CUDA for which
+wanted_calls.txt has a line for each call: the library, the name, and the major versions of CUDA for which
 a build of torch wants it. It is the union of torch 2.4 to 2.13.
 """
 
@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE.parent / "python" / "dryrun"))
 
 from hpo_dryrun import elf, torch_build  # pylint: disable=wrong-import-position
 
-CALLS = HERE / "calls.txt"
+CALLS = HERE / "wanted_calls.txt"
 # Whose a call is that is wanted without a version, by the beginning of its name; the first counts.
 OWNERS = [("cusparseLt", "cusparseLt"), ("nccl", "nccl"), ("pnccl", "nccl"), ("nvshmem", "nvshmem_host"),
           ("cuFile", "cufile"), ("cufile", "cufile"), ("cu[A-Z]", "cuda")]
@@ -27,7 +27,7 @@ VERSION = re.compile(r"lib(cudart|cublas|cublasLt|cudnn|cufft|cupti|curand|cusol
 
 
 def owner_of(name, version):
-    """The library, as calls.txt names it, of a call that is wanted in `version`; None for others."""
+    """The library, as wanted_calls.txt names it, of a call that is wanted in `version`; None for others."""
     known = VERSION.fullmatch(version)
     if known:
         return known.group(1)
@@ -37,7 +37,7 @@ def owner_of(name, version):
 
 
 def read():
-    """{(library, call): major versions of CUDA} of calls.txt."""
+    """{(library, call): major versions of CUDA} of wanted_calls.txt."""
     calls = {}
     for line in CALLS.read_text(encoding="utf-8").splitlines() if CALLS.exists() else []:
         library, name, *majors = line.split()
