@@ -36,6 +36,8 @@ class Row:
                 raise ValueError(f"expected '.' or TYPE NAME as a parameter, got '{parameter}'")
             self.parameters.append(parameter)
             used.add(named["name"])
+        # What computes writes device memory, and the values known of it are no longer so.
+        self.entry = "hpoEmulatedCompute" if found["effect"] == "computes" else "hpoEmulatedSilent"
         self.statements = self._statements(found["effect"])
         for name in used:
             if not any(re.search(rf"\b{name}\b", statement) for statement in self.statements):
@@ -43,7 +45,7 @@ class Row:
 
     @staticmethod
     def _statements(effect):
-        if effect == "nothing":
+        if effect in ("nothing", "computes"):
             return []
         statements = []
         for part in re.split(r";\s*", effect):
@@ -53,14 +55,14 @@ class Row:
                     statements.append(statement.format(**found.groupdict()))
                     break
             else:
-                raise ValueError(f"expected nothing, new, delete or *RESULT = VALUE, got '{part}'")
+                raise ValueError(f"expected nothing, computes, new, delete or *RESULT = VALUE, got '{part}'")
         return statements
 
     def definition(self, call):
         """Weak: what a source of the library defines takes its place."""
         return "\n".join([
             f"__attribute__((weak)) int {call}({', '.join(self.parameters)}) {{",
-            f'  if (const int fault = hpoEmulatedSilent("{call}"); fault != 0) return fault;',
+            f'  if (const int fault = {self.entry}("{call}"); fault != 0) return fault;',
             *(f"  {statement}" for statement in self.statements), "  return 0;", "}"])
 
 

@@ -1,78 +1,54 @@
 #!/usr/bin/env python3
-"""Writes what the emulated card takes from the torch it is built for.
+"""Writes the calls of CUDA's libraries that torch wants and the sources here do not define.
 
-usage: make_libraries.py OUT SOURCE...                  known_calls.inc, and an empty
-                                                        torch_capabilities.inc
-       make_libraries.py OUT SOURCE... --torch TORCH    the same for torch's libraries in TORCH, and
-                                                        for each library that they are linked with
-                                                        LIBRARY.cc and LIBRARY.map
+usage: make_libraries.py OUT SOURCE... [--cuda MAJOR...] [--torch TORCH]
 
-LIBRARY.cc exports every call that torch's libraries want of that library (readelf): those in its
-table (calls/) do what their row says, all others end the program with their name. They are weak:
-what a source here defines takes their place. LIBRARY.map gives them the version that torch asks for.
+OUT/LIBRARY.cc exports every call of wanted_calls.txt of that library, for each library of CUDA MAJOR:
+those in its table (calls/) do what their row says, all others end the program with their name. They
+are weak: what a source here defines takes their place. OUT/LIBRARY.map gives them the version that
+torch asks for. OUT/known_calls.inc names the calls that can fail; OUT/torch_capabilities.inc, of the
+torch whose libraries are in TORCH, the compute capabilities that it has kernels for.
 """
 
 import argparse
 import mmap
 import pathlib
 import re
-import subprocess
 import sys
 
+import collect_calls
 import host_calls
 
-READERS = ["libc10_cuda.so", "libtorch_cuda.so", "libtorch_nvshmem.so", "libcaffe2_nvrtc.so",
-           "libtorch_cuda_linalg.so", "libtorch_python.so"]
-LIBRARIES = ["libcudart.so.13", "libcusparse.so.12", "libcufft.so.12", "libcufile.so.0",
-             "libcusparseLt.so.0", "libnccl.so.2", "libcurand.so.10", "libcublas.so.13",
-             "libcublasLt.so.13", "libcudnn.so.9", "libcusolver.so.12", "libnvrtc.so.13",
-             "libcuda.so.1", "libnvshmem_host.so.3"]
-# Whose a call is where torch asks for no version, by the beginning of its name; the first counts.
-OWNERS = [("cusparseLt", "libcusparseLt.so.0"), ("nccl", "libnccl.so.2"),
-          ("pnccl", "libnccl.so.2"), ("nvshmem", "libnvshmem_host.so.3"),
-          ("cuFile", "libcufile.so.0"), ("cufile", "libcufile.so.0")]
-OTHER_VERSIONS = {"NVSHMEM": "libnvshmem_host.so.3"}
-DRIVER = "libcuda.so.1"
-<<<<<<< HEAD
-=======
-SILENT = re.compile(r"cublas(Set|.*([Gg]emm|[Gg]emv|[Dd]ot|trsm))|cublasLtMatmul"
-                    r"|cublasLtMatrixLayoutSet|cudnnSetStream")
-# Of these, the ones that write no device memory; the rest may have written any of it.
-HARMLESS = re.compile(r"(cublas|cublasLt|cudnn|cufft|curand|cusolver\w*|cusparse)\w*(Set|Create|Destroy)"
-                      r"|ncclGroup")
->>>>>>> bf6207cc
+# The name that each library is loaded by, for CUDA 12 and for CUDA 13.
+SONAMES = {
+    "cublas": ("libcublas.so.12", "libcublas.so.13"),
+    "cublasLt": ("libcublasLt.so.12", "libcublasLt.so.13"),
+    "cuda": ("libcuda.so.1", "libcuda.so.1"),
+    "cudart": ("libcudart.so.12", "libcudart.so.13"),
+    "cudnn": ("libcudnn.so.9", "libcudnn.so.9"),
+    "cufft": ("libcufft.so.11", "libcufft.so.12"),
+    "cufile": ("libcufile.so.0", "libcufile.so.0"),
+    "cupti": ("libcupti.so.12", "libcupti.so.13"),
+    "curand": ("libcurand.so.10", "libcurand.so.10"),
+    "cusolver": ("libcusolver.so.11", "libcusolver.so.12"),
+    "cusparse": ("libcusparse.so.12", "libcusparse.so.12"),
+    "cusparseLt": ("libcusparseLt.so.0", "libcusparseLt.so.0"),
+    "nccl": ("libnccl.so.2", "libnccl.so.2"),
+    "nvToolsExt": ("libnvToolsExt.so.1", None),
+    "nvrtc": ("libnvrtc.so.12", "libnvrtc.so.13"),
+    "nvshmem_host": ("libnvshmem_host.so.3", "libnvshmem_host.so.3"),
+}
+# Libraries whose calls have another version than the name of the library, or none.
+VERSIONS = {"cuda": "", "cufile": "", "cusparseLt": "", "nccl": "", "nvshmem_host": "NVSHMEM"}
 WRITTEN = re.compile(r'(?:HPO_[A-Z]+_CALL\(|CountCall\(")(\w+)')
 
 
-def wanted_of(path):
-    """(call, version) of all that a library wants of others."""
-    done = subprocess.run(["readelf", "--dyn-syms", "-W", path], capture_output=True, text=True,
-                          check=True)
-    for line in done.stdout.splitlines():
-        fields = line.split()
-        if len(fields) >= 8 and fields[6] == "UND" and fields[4] in ("GLOBAL", "WEAK"):
-            name, _, version = fields[7].partition("@")
-            yield name, version.strip("@")
-
-
-def owner_of(name, version):
-    if version:
-        return version if version in LIBRARIES else OTHER_VERSIONS.get(version)
-    for prefix, library in OWNERS:
-        if name.startswith(prefix):
-            return library
-    return DRIVER if re.match(r"cu[A-Z]", name) else None
-
-
-def wanted_by_library(torch):
-    wanted = {library: {} for library in LIBRARIES}
-    for reader in READERS:
-        if not (torch / reader).exists():
-            continue
-        for name, version in wanted_of(torch / reader):
-            library = owner_of(name, version)
-            if library is not None:
-                wanted[library][name] = version
+def wanted_by_library(majors):
+    """{library: {call}} by the libraries' names, such as libcudart.so.13."""
+    wanted = {}
+    for (library, call), theirs in collect_calls.read().items():
+        for major in theirs & set(majors):
+            wanted.setdefault(SONAMES[library][major - 12], set()).add(call)
     return wanted
 
 
@@ -83,12 +59,11 @@ def write(path, text):
 
 
 def write_library(out, library, calls):
-<<<<<<< HEAD
     """The calls of the library that are in its table."""
     rows = host_calls.read(host_calls.table_of(library))
     lines = ["#include <algorithm>", "#include <cstddef>", "#include <cstdint>", "",
              'extern "C" {', "[[noreturn]] void hpoEmulatedMissing(const char* call);",
-             "int hpoEmulatedSilent(const char* call);"]
+             "int hpoEmulatedSilent(const char* call);", "int hpoEmulatedCompute(const char* call);"]
     known = set()
     for name in sorted(calls):
         row = host_calls.row_of(rows, name)
@@ -97,16 +72,6 @@ def write_library(out, library, calls):
         else:
             known.add(name)
             lines.append(row.definition(name))
-=======
-    lines = ['extern "C" {', "[[noreturn]] void hpoEmulatedMissing(const char* call);",
-             "int hpoEmulatedSilent(const char* call);",
-             "int hpoEmulatedCompute(const char* call);"]
-    for name in sorted(calls):
-        body = "hpoEmulatedMissing"
-        if is_silent(name):
-            body = f"return hpoEmulated{'Silent' if HARMLESS.match(name) else 'Compute'}"
-        lines.append(f'__attribute__((weak)) int {name}() {{ {body}("{name}"); }}')
->>>>>>> bf6207cc
     lines.append("}")
     write(out / f"{library}.cc", "\n".join(lines) + "\n")
     write_map(out, library, calls)
@@ -114,16 +79,9 @@ def write_library(out, library, calls):
 
 
 def write_map(out, library, calls):
-    # A call that is wanted without a version takes the library's.
-    default = max(calls.values(), default="")
-    by_version = {}
-    for name, version in calls.items():
-        by_version.setdefault(version or default, []).append(name)
-    blocks = []
-    for version in sorted(by_version, reverse=True):
-        names = " ".join(f"{name};" for name in sorted(by_version[version]))
-        blocks.append(f"{version} {{ global: {names}{'' if blocks else ' local: *;'} }};".strip())
-    write(out / f"{library}.map", "\n".join(blocks or ["{ local: *; };"]) + "\n")
+    version = VERSIONS.get(library.partition(".")[0].removeprefix("lib"), library)
+    write(out / f"{library}.map",
+          f"{version} {{ global: {' '.join(f'{name};' for name in sorted(calls))} local: *; }};\n".lstrip())
 
 
 def capabilities(torch):
@@ -140,17 +98,16 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("sources", type=pathlib.Path, nargs="+")
+    parser.add_argument("--cuda", type=int, nargs="+", default=[])
     parser.add_argument("--torch", type=pathlib.Path)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     calls = set()
     for source in given.sources:
         calls.update(name for name in WRITTEN.findall(source.read_text()) if name != "name")
-    numbers = []
-    if given.torch is not None:
-        for library, wanted in wanted_by_library(given.torch).items():
-            calls.update(write_library(given.out, library, wanted))
-        numbers = capabilities(given.torch)
+    for library, wanted in wanted_by_library(given.cuda).items():
+        calls.update(write_library(given.out, library, wanted))
+    numbers = capabilities(given.torch) if given.torch is not None else []
     write(given.out / "known_calls.inc", "".join(f'"{name}",\n' for name in sorted(calls)))
     write(given.out / "torch_capabilities.inc", "".join(f"{number},\n" for number in numbers))
 

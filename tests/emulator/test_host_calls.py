@@ -52,7 +52,7 @@ class Rows(unittest.TestCase):
     def test_a_wrong_row_is_named(self):
         for text, complaint in [
             ("someCall", "expected NAMES (PARAMETERS) EFFECT"),
-            ("someCall returns 4", "expected nothing, new, delete or *RESULT = VALUE, got "
+            ("someCall returns 4", "expected nothing, computes, new, delete or *RESULT = VALUE, got "
                                    "'returns 4'"),
             ("some( nothing", "missing ), unterminated subpattern at position 4"),
             ("someCall (int) nothing", "expected '.' or TYPE NAME as a parameter, got 'int'"),
