@@ -11,33 +11,14 @@ torch whose libraries are in TORCH, the compute capabilities that it has kernels
 """
 
 import argparse
-import mmap
 import pathlib
 import re
 import sys
 
 import collect_calls
 import host_calls
+from collect_calls import stand_ins, torch_build
 
-# The name that each library is loaded by, for CUDA 12 and for CUDA 13.
-SONAMES = {
-    "cublas": ("libcublas.so.12", "libcublas.so.13"),
-    "cublasLt": ("libcublasLt.so.12", "libcublasLt.so.13"),
-    "cuda": ("libcuda.so.1", "libcuda.so.1"),
-    "cudart": ("libcudart.so.12", "libcudart.so.13"),
-    "cudnn": ("libcudnn.so.9", "libcudnn.so.9"),
-    "cufft": ("libcufft.so.11", "libcufft.so.12"),
-    "cufile": ("libcufile.so.0", "libcufile.so.0"),
-    "cupti": ("libcupti.so.12", "libcupti.so.13"),
-    "curand": ("libcurand.so.10", "libcurand.so.10"),
-    "cusolver": ("libcusolver.so.11", "libcusolver.so.12"),
-    "cusparse": ("libcusparse.so.12", "libcusparse.so.12"),
-    "cusparseLt": ("libcusparseLt.so.0", "libcusparseLt.so.0"),
-    "nccl": ("libnccl.so.2", "libnccl.so.2"),
-    "nvToolsExt": ("libnvToolsExt.so.1", None),
-    "nvrtc": ("libnvrtc.so.12", "libnvrtc.so.13"),
-    "nvshmem_host": ("libnvshmem_host.so.3", "libnvshmem_host.so.3"),
-}
 # Libraries whose calls have another version than the name of the library, or none.
 VERSIONS = {"cuda": "", "cufile": "", "cusparseLt": "", "nccl": "", "nvshmem_host": "NVSHMEM"}
 WRITTEN = re.compile(r'(?:HPO_[A-Z]+_CALL\(|CountCall\(")(\w+)')
@@ -48,7 +29,7 @@ def wanted_by_library(majors):
     wanted = {}
     for (library, call), theirs in collect_calls.read().items():
         for major in theirs & set(majors):
-            wanted.setdefault(SONAMES[library][major - 12], set()).add(call)
+            wanted.setdefault(stand_ins.soname(library, major), set()).add(call)
     return wanted
 
 
@@ -84,16 +65,6 @@ def write_map(out, library, calls):
           f"{version} {{ global: {' '.join(f'{name};' for name in sorted(calls))} local: *; }};\n".lstrip())
 
 
-def capabilities(torch):
-    """What torch's build says of itself ("NVCC architecture flags" of its configuration)."""
-    with open(torch / "libtorch_cuda.so", "rb") as file:
-        text = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-        found = re.search(rb"(?:-gencode;arch=compute_\d+a?,code=\w+;?)+", text)
-        if found is None:
-            sys.exit("make_libraries.py: torch names no architectures of its kernels")
-        return sorted({int(number) for number in re.findall(rb"code=sm_(\d+)", found.group())})
-
-
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("out", type=pathlib.Path)
@@ -107,7 +78,7 @@ def main():
         calls.update(name for name in WRITTEN.findall(source.read_text()) if name != "name")
     for library, wanted in wanted_by_library(given.cuda).items():
         calls.update(write_library(given.out, library, wanted))
-    numbers = capabilities(given.torch) if given.torch is not None else []
+    numbers = torch_build.capabilities_of(given.torch / "libtorch_cuda.so") if given.torch is not None else []
     write(given.out / "known_calls.inc", "".join(f'"{name}",\n' for name in sorted(calls)))
     write(given.out / "torch_capabilities.inc", "".join(f"{number},\n" for number in numbers))
 

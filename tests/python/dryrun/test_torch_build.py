@@ -23,6 +23,10 @@ def a_folder_of_packages(tmp_path):
         package, information = tmp_path / "torch", tmp_path / f"torch-{version}.dist-info"
         package.mkdir()
         information.mkdir()
+        (package / "lib").mkdir()
+        (package / "lib" / "libtorch_cuda.so").write_bytes(
+            b"\0text -gencode;arch=compute_80,code=sm_80;-gencode;arch=compute_75,code=sm_75;"
+            b"-gencode;arch=compute_90a,code=sm_90a\0-gencode;arch=compute_10,code=sm_10\0")
         (package / "__init__.py").write_text("raise SystemExit('imported')")
         (package / "version.py").write_text(VERSION_FILE.format(version=version, cuda=cuda, hip=hip))
         (information / "METADATA").write_text("".join(f"Requires-Dist: {line}\n" for line in requires))
@@ -37,7 +41,8 @@ def of(packages):
 def test_versions_are_those_of_the_required_packages(packages):
     folder = packages(requires=['nvidia-cudnn-cu12 (==9.1.0.70) ; platform_system == "Linux"',
                                 'nvidia-nccl-cu12==2.21.5; platform_system == "Linux"'])
-    assert of(folder) == torch_build.TorchBuild("2.6.0+cu124", folder / "torch" / "lib", (12, 4), (9, 1, 0), (2, 21, 5))
+    assert of(folder) == torch_build.TorchBuild("2.6.0+cu124", folder / "torch" / "lib", (12, 4), (9, 1, 0),
+                                                (2, 21, 5), (75, 80, 90))
 
 
 def test_a_package_that_requires_none_gets_those_of_the_newest_supported_build(packages):
