@@ -25,8 +25,7 @@ void DescribeLimits(const Card& card, cudaDeviceProp& properties) {
   properties.sharedMemPerBlockOptin = static_cast<size_t>(card.shared_kib_per_block) << 10;
   properties.sharedMemPerMultiprocessor = static_cast<size_t>(card.shared_kib_per_multiprocessor)
                                           << 10;
-  properties.reservedSharedMemPerBlock =
-      static_cast<size_t>(card.shared_kib_per_multiprocessor - card.shared_kib_per_block) << 10;
+  properties.reservedSharedMemPerBlock = static_cast<size_t>(card.reserved_shared_kib) << 10;
   properties.regsPerBlock = properties.regsPerMultiprocessor = kNumRegisters;
   properties.warpSize = 32;
   properties.memPitch = 0x7fffffff;
@@ -53,6 +52,20 @@ void DescribeAbilities(cudaDeviceProp& properties) {
   properties.cooperativeLaunch = 1;
   properties.hostRegisterSupported = 1;
   properties.memoryPoolsSupported = 1;
+}
+
+// Clocks in kHz and the bus in bits, which CUDA 13's properties do not all have.
+bool FindSpeed(const Card& card, cudaDeviceAttr attribute, int& value) {
+  if (attribute == cudaDevAttrClockRate) {
+    value = card.clock_mhz * 1000;
+  } else if (attribute == cudaDevAttrMemoryClockRate) {
+    value = card.memory_clock_mhz * 1000;
+  } else if (attribute == cudaDevAttrGlobalMemoryBusWidth) {
+    value = card.memory_bus_bits;
+  } else {
+    return false;
+  }
+  return true;
 }
 
 // False for an attribute whose answer nobody has thought about yet.
@@ -144,6 +157,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->minor = card.capability % 10;
   properties->multiProcessorCount = card.num_multiprocessors;
   properties->l2CacheSize = card.l2_kib << 10;
+  properties->memoryBusWidth = card.memory_bus_bits;
   properties->pciBusID = machine.CardOf(device) + 1;
   DescribeLimits(card, *properties);
   DescribeAbilities(*properties);
@@ -155,7 +169,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   cudaDeviceProp properties;
   const cudaError_t code = cudaGetDeviceProperties(&properties, device);
   if (code != cudaSuccess) return code;
-  if (!FindAttribute(properties, attribute, *value)) {
+  if (!FindAttribute(properties, attribute, *value) &&
+      !FindSpeed(Machine::Get().card(device), attribute, *value)) {
     const std::string call = "cudaDeviceGetAttribute(" + std::to_string(attribute) + ")";
     hpoEmulatedMissing(call.c_str());
   }

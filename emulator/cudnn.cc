@@ -12,8 +12,8 @@ constexpr size_t kBuiltWith = 91900;         // what torch 2.11 brings
 constexpr size_t kWithoutAttention = 91002;  // torch prefers cuDNN's attention from 9.15
 
 bool AnyTakesCudnnAttention() {
-  for (const auto* card : Machine::Get().settings().cards) {
-    if (card->takes_cudnn_attention) return true;
+  for (const auto& card : Machine::Get().settings().cards) {
+    if (card.takes_cudnn_attention) return true;
   }
   return false;
 }

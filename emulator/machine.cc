@@ -68,7 +68,7 @@ Machine::Machine(Settings settings)
       addresses_(settings_.addresses) {}
 
 const Card& Machine::card(int device) const {
-  return *settings_.cards[static_cast<size_t>(CardOf(device))];
+  return settings_.cards[static_cast<size_t>(CardOf(device))];
 }
 
 int Machine::CountCall(const char* call) {
@@ -172,8 +172,11 @@ void Machine::ReleaseAddresses(const void* address) {
 Uuid CardUuid(const Settings& settings, int card) {
   // A worker's default name has the first four bytes: no two cards share them.
   Uuid uuid = {'h', 'p', 'o', static_cast<unsigned char>('e' + card)};
-  const auto kind = settings.cards[static_cast<size_t>(card)] - Cards().data();
-  uuid[7] = static_cast<unsigned char>(kind + 1);
+  const Card& described = settings.cards[static_cast<size_t>(card)];
+  auto kind = static_cast<unsigned>(described.nvml_mib);
+  for (const char c : described.name) kind = 31 * kind + static_cast<unsigned char>(c);
+  uuid[6] = static_cast<unsigned char>(kind >> 8);
+  uuid[7] = static_cast<unsigned char>(kind);
   uuid[15] = static_cast<unsigned char>(card);
   return uuid;
 }

@@ -25,7 +25,7 @@ std::optional<std::string> Field(std::string_view name, int card) {
   const size_t others = settings.others * static_cast<size_t>(settings.num_others);
   const size_t used = std::min(usable, others + machine.state().Used(card));
   if (name == "index") return std::to_string(card);
-  if (name == "name") return ShownName(*settings.cards[index]);
+  if (name == "name") return ShownName(settings.cards[index]);
   if (name == "uuid") return hpo::emulator::FormatUuid(CardUuid(settings, card));
   if (name == "driver_version") return hpo::emulator::kDriverVersion;
   if (name == "memory.total") return MiB(usable + driver);

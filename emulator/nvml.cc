@@ -164,7 +164,7 @@ int nvmlSystemGetCudaDriverVersion_v2(int* version) {
 
 int nvmlDeviceGetName(void* device, char* text, unsigned int length) {
   HPO_NVML_CALL(nvmlDeviceGetName);
-  const Card& card = *Machine::Get().settings().cards[static_cast<size_t>(CardOf(device))];
+  const Card& card = Machine::Get().settings().cards[static_cast<size_t>(CardOf(device))];
   std::snprintf(text, length, "%s", ShownName(card).c_str());
   return 0;
 }

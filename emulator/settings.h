@@ -1,5 +1,7 @@
 // What is emulated, from the environment. scripts/with_emulated_card --help says it for people.
-//   HPO_EMULATED_CARD       t4, rtx3060, l4, a100, h100, h200; several joined by +
+//   HPO_EMULATED_CARD       a name of `emulated_card --list`, or NAME:SIZE, that GPU with SIZE of
+//                           memory, as a100:12GiB; several joined by +
+//   HPO_EMULATED_GPUS       file that describes more GPUs (card_file.h)
 //   HPO_EMULATED_CARDS      how many of it; default 1, 0 = a machine without a card
 //   HPO_EMULATED_MEMORY     another total for cudaMemGetInfo, as 12GiB or 85094170624B
 //   HPO_EMULATED_OTHERS     what other processes hold on each card, as 4GiB or 3x512MiB
@@ -51,7 +53,7 @@ struct Versions {
 };
 
 struct Settings {
-  std::vector<const Card*> cards;
+  std::vector<Card> cards;
   size_t memory = 0;  // 0: the card's own
   size_t others = 0;  // bytes of each of the other processes
   int num_others = 0;
@@ -63,15 +65,15 @@ struct Settings {
   std::string log_file;    // empty: no log
 };
 
+// The GPUs of the user's file, then those of the table; or one line that says what is wrong.
+std::variant<std::vector<Card>, std::string> KnownCards();
+
 // The settings, or one line that says what is wrong with them.
 std::variant<Settings, std::string> ReadSettings();
 
 // CUDA's total on card `index`, and what NVML adds to it for the driver.
 size_t TotalBytes(const Settings& settings, size_t index);
 size_t DriverBytes(const Settings& settings, size_t index);
-
-// "12GiB", "300MiB", "1KiB", "85094170624B"; false where it is none of these.
-bool ParseBytes(const std::string& text, size_t& bytes);
 
 // Whether a fault can be put on `call`: it is emulated, and can fail.
 bool IsKnownCall(const std::string& call);

@@ -9,31 +9,14 @@
 #include <string>
 #include <utility>
 
-#include "gmock/gmock.h"
+#include "emulator/sizes.h"
 #include "gtest/gtest.h"
 
 namespace hpo::emulator {
 namespace {
 
-using ::testing::StartsWith;
-
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kPage = AddressSpace::kPage;
-
-TEST(Cards, AreFoundByNameAndAlias) {
-  ASSERT_NE(FindCard("a100"), nullptr);
-  EXPECT_EQ(FindCard("a100"), FindCard("a100-40gb"));
-  EXPECT_EQ(FindCard("a1000"), nullptr);
-  EXPECT_THAT(CardNames(), StartsWith("t4, rtx3060, l4, a100-40gb, h100, h200"));
-}
-
-TEST(Cards, TheDriversShareIsPartOfNvmlsTotal) {
-  for (const Card& card : Cards()) {
-    SCOPED_TRACE(card.name);
-    EXPECT_GT(card.nvml_mib << 20, card.cuda_bytes);
-    EXPECT_LT((card.nvml_mib << 20) - card.cuda_bytes, 700 * kMiB);
-  }
-}
 
 TEST(ParseBytes, WantsAUnit) {
   const std::pair<const char*, size_t> good[] = {{"85094170624B", 85094170624},
