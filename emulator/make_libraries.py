@@ -8,8 +8,8 @@ usage: make_libraries.py OUT SOURCE...                  known_calls.inc, and an 
                                                         LIBRARY.cc and LIBRARY.map
 
 LIBRARY.cc exports every call that torch's libraries want of that library (readelf): those of cuBLAS
-that compute do nothing, all others end the program with their name. They are weak: what a source
-here defines takes their place. LIBRARY.map gives them the version that torch asks for.
+and cuDNN that compute do nothing, all others end the program with their name. They are weak: what a
+source here defines takes their place. LIBRARY.map gives them the version that torch asks for.
 """
 
 import argparse
@@ -32,7 +32,9 @@ OWNERS = [("cusparseLt", "libcusparseLt.so.0"), ("nccl", "libnccl.so.2"),
 OTHER_VERSIONS = {"NVSHMEM": "libnvshmem_host.so.3"}
 DRIVER = "libcuda.so.1"
 SILENT = re.compile(r"cublas(Set|.*([Gg]emm|[Gg]emv|[Dd]ot|trsm))|cublasLtMatmul"
-                    r"|cublasLtMatrixLayoutSet|cudnnSetStream")
+                    r"|cublasLtMatrixLayoutSet"
+                    r"|cudnnBatchNormalization|cudnnRNN(Forward|Backward)|cudnnCTCLoss"
+                    r"|cudnnSpatialTf|cudnnSet(Activation|SpatialTransformerNd)Descriptor")
 WRITTEN = re.compile(r'(?:HPO_[A-Z]+_CALL\(|CountCall\(")(\w+)')
 
 

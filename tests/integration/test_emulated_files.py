@@ -13,8 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["HPO_BIN_DIR"]).parent
 CHECK = ROOT / "scripts" / "check_archive"
 EMULATOR = BUILD / "emulator"
-OWN_FILES = [path for path in sorted((ROOT / "emulator").iterdir())
-             if path.is_file()]
+OWN_FILES = [path for path in sorted((ROOT / "emulator").rglob("*")) if path.is_file()]
 
 
 def check(path):
