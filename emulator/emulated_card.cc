@@ -23,9 +23,6 @@ std::string Describe(const Settings& settings) {
     text += (text.empty() ? "" : "; ") + ShownName(card) + ", capability " +
             std::to_string(card.capability / 10) + "." + std::to_string(card.capability % 10) +
             ", " + std::to_string(TotalBytes(settings, i)) + " bytes";
-    if (card.takes_cudnn_attention) {
-      text += ", half precision takes flash or efficient attention in place of cuDNN's";
-    }
   }
   return text.empty() ? "no card" : text;
 }

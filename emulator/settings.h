@@ -6,9 +6,11 @@
 //   HPO_EMULATED_MEMORY     another total for cudaMemGetInfo, as 12GiB or 85094170624B
 //   HPO_EMULATED_OTHERS     what other processes hold on each card, as 4GiB or 3x512MiB
 //   HPO_EMULATED_CONTEXT    what each process takes by using a card; default 300MiB
-//   HPO_EMULATED_VERSIONS   cuda=12040,cudnn=90100,nccl=22105: what the libraries say of
-//   themselves,
-//                           as cudaRuntimeGetVersion and its like count; default: torch 2.11's
+//   HPO_EMULATED_VERSIONS   cuda=12040,cudnn=90100,nccl=22105: what the libraries report, in the
+//                           way of cudaRuntimeGetVersion and its like; default: torch 2.11's
+//   HPO_EMULATED_CAPABILITIES
+//                           75,80,86: the compute capabilities that torch's build has kernels for;
+//                           default: those of the torch that this tree was built with
 //   HPO_EMULATED_ADDRESSES  rising, reuse or shuffled: which addresses an allocation gets
 //   HPO_EMULATED_FAULTS     CALL:N:CODE[:sticky|:always], several joined by commas
 //   HPO_EMULATED_STATE      file through which processes see each other's memory
