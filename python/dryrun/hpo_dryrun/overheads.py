@@ -6,9 +6,13 @@ the GPU can hold at once. So the context grows with the GPU's number of resident
 for all generations. The line, its margin and NCCL's buffers are fitted on published messages of torch
 (overhead_figures.py, by scripts/reference/dry_run_overheads.py).
 
-Not counted here, because torch takes them from its own allocator: the workspaces of cuBLAS and
-cuBLASLt. For each handle and stream they are 4096 KiB x 2 + 16 KiB x 8 (8.125 MiB), and 32 MiB on
-compute capability 9.0; torch's documentation of CUBLAS_WORKSPACE_CONFIG says so.
+Not counted here, because torch takes them from its own allocator and the dry run sees them: the
+workspaces of cuBLAS and cuBLASLt. For each handle and stream they are 4096 KiB x 2 + 16 KiB x 8
+(torch's notes on CUDA semantics, CUBLAS_WORKSPACE_CONFIG), on compute capability 9.0 32 MiB.
+
+NCCL's buffers depend on the number of communicators, which nobody reports: published messages of
+processes with several GPUs range from 0 to 7 GiB beyond the context. The figure is what one in four
+has not reached, about one communicator; the margin covers the rest, so it is wide.
 """
 
 import dataclasses
