@@ -47,7 +47,8 @@ std::string ToJson(const Card& card) {
   return "{\"name\": " + Quote(card.name) + ", \"product\": " + Quote(card.product) +
          ", \"aliases\": [" + aliases + "], \"capability\": " + std::to_string(card.capability) +
          ", \"kernels\": " + (knows_torch ? std::to_string(KernelCapability(card)) : "null") +
-         ", \"multiprocessors\": " + std::to_string(card.num_multiprocessors) +
+         ", \"multiprocessors\": " + std::to_string(card.num_multiprocessors) + ", \"threads\": " +
+         std::to_string(card.num_multiprocessors * card.threads_per_multiprocessor) +
          ", \"total_bytes\": " + std::to_string(card.cuda_bytes) +
          ", \"nvml_mib\": " + std::to_string(card.nvml_mib) + "}";
 }

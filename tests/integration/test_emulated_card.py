@@ -228,7 +228,7 @@ class Script(unittest.TestCase):
         listed = {gpu["name"]: gpu for gpu in json.loads(done.stdout)}
         self.assertEqual(listed["mine"], {
             "name": "mine", "product": "mine", "aliases": [], "capability": 86, "kernels": 86,
-            "multiprocessors": 2, "total_bytes": 1 << 30, "nvml_mib": 1024})
+            "multiprocessors": 2, "threads": 3072, "total_bytes": 1 << 30, "nvml_mib": 1024})
         self.assertEqual(listed["a100-80gb"]["product"], "NVIDIA A100-SXM4-80GB")
         self.assertIn("a100", listed["a100-40gb"]["aliases"])
         self.assertEqual(listed["v100-16gb"]["kernels"], 0)
