@@ -9,7 +9,9 @@ ROW = re.compile(r"(?P<names>\S+)(?:\s+\((?P<parameters>[^)]*)\))?\s+(?P<effect>
 PARAMETER = re.compile(r"(?P<type>(?:const )?\w+\s*\**)\s*\b(?P<name>[a-z]\w*)")
 EFFECTS = [(re.compile(r"new (?P<name>\w+)"), "*{name} = new char;"),
            (re.compile(r"delete (?P<name>\w+)"), "delete static_cast<char*>({name});"),
-           (re.compile(r"\*(?P<name>\w+) = (?P<value>.+)"), "*{name} = {value};")]
+           (re.compile(r"zero (?P<name>\w+)"), "ZeroOnHost({name});"),
+           (re.compile(r"\*(?P<name>\w+) = (?P<value>.+)"),
+            "if (const int failed = SetResult({name}, {value})) return failed;")]
 
 
 def table_of(library):
@@ -26,7 +28,7 @@ class Row:
             raise ValueError("expected NAMES (PARAMETERS) EFFECT")
         self.names = re.compile(found["names"])
         self.parameters = []
-        used = set()
+        types = {}
         for parameter in filter(None, re.split(r",\s*", found["parameters"] or "")):
             if parameter == ".":
                 self.parameters.append("void*")
@@ -35,28 +37,29 @@ class Row:
             if named is None:
                 raise ValueError(f"expected '.' or TYPE NAME as a parameter, got '{parameter}'")
             self.parameters.append(parameter)
-            used.add(named["name"])
-        # What computes writes device memory, and the values known of it are no longer so.
-        self.entry = "hpoEmulatedCompute" if found["effect"] == "computes" else "hpoEmulatedSilent"
-        self.statements = self._statements(found["effect"])
-        for name in used:
-            if not any(re.search(rf"\b{name}\b", statement) for statement in self.statements):
+            types[named["name"]] = named["type"].strip()
+        for name in types:
+            if not re.search(rf"\b{name}\b", found["effect"]):
                 raise ValueError(f"the parameter '{name}' is not used: write '.'")
+        # Sizes of 32 bits are multiplied in 64.
+        numbers = [name for name, kind in types.items() if not kind.endswith("*")]
+        effects = re.split(r";\s*", found["effect"])
+        # What computes writes device memory, and the values known of it are no longer so.
+        self.entry = "hpoEmulatedCompute" if "computes" in effects else "hpoEmulatedSilent"
+        self.statements = [self._statement(part, numbers)
+                           for part in effects if part not in ("nothing", "computes")]
 
     @staticmethod
-    def _statements(effect):
-        if effect in ("nothing", "computes"):
-            return []
-        statements = []
-        for part in re.split(r";\s*", effect):
-            for pattern, statement in EFFECTS:
-                found = pattern.fullmatch(part)
-                if found is not None:
-                    statements.append(statement.format(**found.groupdict()))
-                    break
-            else:
-                raise ValueError(f"expected nothing, computes, new, delete or *RESULT = VALUE, got '{part}'")
-        return statements
+    def _statement(effect, numbers):
+        for pattern, statement in EFFECTS:
+            found = pattern.fullmatch(effect)
+            if found is None:
+                continue
+            parts = found.groupdict()
+            for name in numbers if "value" in parts else ():
+                parts["value"] = re.sub(rf"\b{name}\b", f"int64_t{{{name}}}", parts["value"])
+            return statement.format(**parts)
+        raise ValueError(f"expected nothing, computes, new, delete, zero or *RESULT = VALUE, got '{effect}'")
 
     def definition(self, call):
         """Weak: what a source of the library defines takes its place."""

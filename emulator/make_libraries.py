@@ -42,9 +42,8 @@ def write(path, text):
 def write_library(out, library, calls):
     """The calls of the library that are in its table."""
     rows = host_calls.read(host_calls.table_of(library))
-    lines = ["#include <algorithm>", "#include <cstddef>", "#include <cstdint>", "",
-             'extern "C" {', "[[noreturn]] void hpoEmulatedMissing(const char* call);",
-             "int hpoEmulatedSilent(const char* call);", "int hpoEmulatedCompute(const char* call);"]
+    lines = ["#include <algorithm>", '#include "emulator/library_call.h"',
+             "using namespace hpo::emulator;", 'extern "C" {']
     known = set()
     for name in sorted(calls):
         row = host_calls.row_of(rows, name)

@@ -24,6 +24,10 @@ def body(text, call="someCall"):
     return re.search(r"\((?!\()(.*)\) \{", lines[0].partition(call)[2])[1], lines[2:-2]
 
 
+def result(name, value):
+    return f"if (const int failed = SetResult({name}, {value})) return failed;"
+
+
 class Rows(unittest.TestCase):
     def test_each_effect(self):
         for text, parameters, statements in [
@@ -31,10 +35,11 @@ class Rows(unittest.TestCase):
             ("someCall (void** plan) new plan", "void** plan", ["*plan = new char;"]),
             ("someCall (void* plan) delete plan", "void* plan",
              ["delete static_cast<char*>(plan);"]),
-            ("someCall (., int64_t n, ., size_t* size) *size = 4 * n",
-             "void*, int64_t n, void*, size_t* size", ["*size = 4 * n;"]),
+            ("someCall (float* sum) zero sum", "float* sum", ["ZeroOnHost(sum);"]),
+            ("someCall (., int n, ., size_t* size) *size = 4 * n",
+             "void*, int n, void*, size_t* size", [result("size", "4 * int64_t{n}")]),
             ("someCall (size_t* device, size_t* host)\n    *device = 1;\n    *host = 0  # none",
-             "size_t* device, size_t* host", ["*device = 1;", "*host = 0;"]),
+             "size_t* device, size_t* host", [result("device", "1"), result("host", "0")]),
         ]:
             with self.subTest(text):
                 self.assertEqual(body(text), (parameters, [f"  {line}" for line in statements]))
@@ -52,8 +57,8 @@ class Rows(unittest.TestCase):
     def test_a_wrong_row_is_named(self):
         for text, complaint in [
             ("someCall", "expected NAMES (PARAMETERS) EFFECT"),
-            ("someCall returns 4", "expected nothing, computes, new, delete or *RESULT = VALUE, got "
-                                   "'returns 4'"),
+            ("someCall returns 4", "expected nothing, computes, new, delete, zero or *RESULT = VALUE, "
+                                   "got 'returns 4'"),
             ("some( nothing", "missing ), unterminated subpattern at position 4"),
             ("someCall (int) nothing", "expected '.' or TYPE NAME as a parameter, got 'int'"),
             ("someCall (int n, int* size) *size = 4", "the parameter 'n' is not used: write '.'"),
