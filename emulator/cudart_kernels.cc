@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "emulator/cudart.h"
+#include "emulator/device_values.h"
 
 namespace {
 
@@ -62,7 +63,9 @@ cudaError_t Launch(const void* function, dim3 grid, dim3 block, size_t shared) {
   if (is_empty || threads > 1024 || grid.x > 0x7fffffffU || grid.y > 65535 || grid.z > 65535) {
     return Done(cudaErrorInvalidConfiguration);
   }
-  return shared > SharedBytesPerBlock() ? Done(cudaErrorInvalidValue) : cudaSuccess;
+  if (shared > SharedBytesPerBlock()) return Done(cudaErrorInvalidValue);
+  hpo::emulator::Values().ForgetAll();
+  return cudaSuccess;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// libcudart: memory. Device addresses have nothing behind them, so what is copied to a card is
-// dropped, and what comes back is zero.
+// libcudart: memory. Device addresses have nothing behind them: what is read back is true where it
+// is known (device_values.h), otherwise zero.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -9,13 +9,16 @@
 #include <unordered_map>
 
 #include "emulator/cudart.h"
+#include "emulator/device_values.h"
 
 namespace {
 
 using hpo::emulator::AddressSpace;
 using hpo::emulator::CurrentDevice;
+using hpo::emulator::DeviceValues;
 using hpo::emulator::Done;
 using hpo::emulator::Machine;
+using hpo::emulator::Values;
 
 constexpr size_t kHostPage = 4096;
 
@@ -23,7 +26,7 @@ constexpr size_t kHostPage = 4096;
 struct HostMemory {
   std::mutex mutex;
   std::map<uintptr_t, size_t> pinned;  // start -> bytes
-  std::unordered_map<const void*, void*> variables;
+  std::unordered_map<const void*, char*> variables;
 };
 
 HostMemory& Host() {
@@ -51,12 +54,38 @@ bool IsPinned(const void* pointer) {
 }
 
 void Copy(void* to, const void* from, size_t bytes) {
-  if (bytes == 0 || Machine::Get().IsDeviceAddress(to)) return;
-  if (Machine::Get().IsDeviceAddress(from)) {
-    std::memset(to, 0, bytes);  // nothing was computed
-  } else {
-    std::memmove(to, from, bytes);
+  if (bytes == 0) return;
+  Machine& machine = Machine::Get();
+  const bool from_device = machine.IsDeviceAddress(from);
+  if (machine.IsDeviceAddress(to)) {
+    if (from_device) return Values().Copy(to, from, bytes);
+    return Values().Remember(to, {static_cast<const char*>(from), bytes});
   }
+  if (!from_device) {
+    std::memmove(to, from, bytes);
+  } else if (const auto known = Values().Find(from, bytes); known.has_value()) {
+    std::memcpy(to, known->data(), bytes);
+  } else {
+    std::memset(to, 0, bytes);
+  }
+}
+
+void Set(void* to, int value, size_t bytes) {
+  if (!Machine::Get().IsDeviceAddress(to)) {
+    std::memset(to, value, bytes);
+  } else if (bytes > DeviceValues::kLongest) {
+    Values().Forget(to, bytes);
+  } else {
+    Values().Remember(to, std::string(bytes, static_cast<char>(value)));
+  }
+}
+
+// A variable of a kernel is in the context, whose bytes are counted already.
+char* VariableAddress(const void* symbol) {
+  const std::lock_guard<std::mutex> lock(Host().mutex);
+  char*& address = Host().variables[symbol];
+  if (address == nullptr) address = Machine::Get().ReserveAddresses(AddressSpace::kPage);
+  return address;
 }
 
 void Log(const char* call, size_t bytes) {
@@ -153,18 +182,22 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t byt
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyToSymbol(const void*, const void*, size_t, size_t, cudaMemcpyKind) {
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset,
+                               cudaMemcpyKind) {
   HPO_CUDA_CALL(cudaMemcpyToSymbol);
+  Copy(VariableAddress(symbol) + offset, from, bytes);
   return cudaSuccess;
 }
 
-cudaError_t cudaMemset(void*, int, size_t) {
+cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   HPO_CUDA_CALL(cudaMemset);
+  Set(to, value, bytes);
   return cudaSuccess;
 }
 
-cudaError_t cudaMemsetAsync(void*, int, size_t, cudaStream_t) {
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) {
   HPO_CUDA_CALL(cudaMemsetAsync);
+  Set(to, value, bytes);
   return cudaSuccess;
 }
 
@@ -183,13 +216,9 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   return cudaSuccess;
 }
 
-// A variable of a kernel is in the context, whose bytes are counted already.
 cudaError_t cudaGetSymbolAddress(void** pointer, const void* symbol) {
   HPO_CUDA_CALL(cudaGetSymbolAddress);
-  const std::lock_guard<std::mutex> lock(Host().mutex);
-  void*& address = Host().variables[symbol];
-  if (address == nullptr) address = Machine::Get().ReserveAddresses(AddressSpace::kPage);
-  *pointer = address;
+  *pointer = VariableAddress(symbol);
   return cudaSuccess;
 }
 

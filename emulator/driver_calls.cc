@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "emulator/device_values.h"
 #include "emulator/machine.h"
 
 namespace {
@@ -71,8 +72,9 @@ CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, uns
   return CUDA_SUCCESS;
 }
 
-CUresult cuMemUnmap(CUdeviceptr, size_t) {
+CUresult cuMemUnmap(CUdeviceptr pointer, size_t bytes) {
   HPO_DRIVER_CALL(cuMemUnmap);
+  hpo::emulator::Forget(Address(pointer), bytes);
   return CUDA_SUCCESS;
 }
 

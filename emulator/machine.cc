@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "emulator/device_values.h"
+
 namespace hpo::emulator {
 namespace {
 
@@ -125,6 +127,7 @@ bool Machine::Free(const void* address) {
   const auto found = allocations_.find(address);
   if (found == allocations_.end()) return false;
   state_.Give(CardOf(found->second.device), found->second.bytes);
+  Values().Forget(address, found->second.bytes);
   addresses_.Give(address);
   allocations_.erase(found);
   return true;
@@ -198,4 +201,9 @@ int hpoEmulatedSilent(const char* call) {
   if (machine.sticky() != 0) return hpo::emulator::kLibraryExecutionFailed;
   if (machine.log().is_on()) machine.log().Write(call);
   return machine.CountCall(call);
+}
+
+int hpoEmulatedCompute(const char* call) {
+  hpo::emulator::Values().ForgetAll();
+  return hpoEmulatedSilent(call);
 }

@@ -101,6 +101,8 @@ extern "C" {
 // Ends the program, naming the call: what the generated stand-ins of calls do that are not
 // emulated.
 [[noreturn]] void hpoEmulatedMissing(const char* call);
-// A call of a library that computes: counts it, and returns 0 or a fault's code.
+// A call of a library that writes no device memory: counts it, and returns 0 or a fault's code.
 int hpoEmulatedSilent(const char* call);
+// The same for one that computes: all known values of device memory are forgotten.
+int hpoEmulatedCompute(const char* call);
 }

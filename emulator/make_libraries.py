@@ -33,6 +33,9 @@ OTHER_VERSIONS = {"NVSHMEM": "libnvshmem_host.so.3"}
 DRIVER = "libcuda.so.1"
 SILENT = re.compile(r"cublas(Set|.*([Gg]emm|[Gg]emv|[Dd]ot|trsm))|cublasLtMatmul"
                     r"|cublasLtMatrixLayoutSet|cudnnSetStream")
+# Of these, the ones that write no device memory; the rest may have written any of it.
+HARMLESS = re.compile(r"(cublas|cublasLt|cudnn|cufft|curand|cusolver\w*|cusparse)\w*(Set|Create|Destroy)"
+                      r"|ncclGroup")
 WRITTEN = re.compile(r'(?:HPO_[A-Z]+_CALL\(|CountCall\(")(\w+)')
 
 
@@ -80,9 +83,12 @@ def write(path, text):
 
 def write_library(out, library, calls):
     lines = ['extern "C" {', "[[noreturn]] void hpoEmulatedMissing(const char* call);",
-             "int hpoEmulatedSilent(const char* call);"]
+             "int hpoEmulatedSilent(const char* call);",
+             "int hpoEmulatedCompute(const char* call);"]
     for name in sorted(calls):
-        body = "return hpoEmulatedSilent" if is_silent(name) else "hpoEmulatedMissing"
+        body = "hpoEmulatedMissing"
+        if is_silent(name):
+            body = f"return hpoEmulated{'Silent' if HARMLESS.match(name) else 'Compute'}"
         lines.append(f'__attribute__((weak)) int {name}() {{ {body}("{name}"); }}')
     lines.append("}")
     write(out / f"{library}.cc", "\n".join(lines) + "\n")
