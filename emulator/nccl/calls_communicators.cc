@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "emulator/machine.h"
 #include "emulator/nccl/group.h"
 
 namespace {
@@ -138,7 +139,7 @@ extern "C" {
 
 int ncclGetVersion(int* version) {
   HPO_NCCL_CALL(ncclGetVersion);
-  *version = static_cast<int>(Machine::Get().settings().versions.nccl);
+  *version = static_cast<int>(hpo::emulator::Machine::Get().settings().versions.nccl);
   return 0;
 }
 
