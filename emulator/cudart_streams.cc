@@ -64,14 +64,14 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status)
 }
 
 #if CUDART_VERSION < 13000
-#undef cudaStreamGetCaptureInfo
-#define cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3  // cudart_12.cc has the second
+#define HPO_CAPTURE_INFO cudaStreamGetCaptureInfo_v3  // cudart_12.cc has the second
+#else
+#define HPO_CAPTURE_INFO cudaStreamGetCaptureInfo
 #endif
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus* status,
-                                     unsigned long long* id, cudaGraph_t* graph,
-                                     const cudaGraphNode_t** dependencies,
-                                     const cudaGraphEdgeData** edges, size_t* num_dependencies) {
+cudaError_t HPO_CAPTURE_INFO(cudaStream_t, cudaStreamCaptureStatus* status, unsigned long long* id,
+                             cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
+                             const cudaGraphEdgeData** edges, size_t* num_dependencies) {
   HPO_CUDA_CALL(cudaStreamGetCaptureInfo);
   *status = cudaStreamCaptureStatusNone;
   if (id != nullptr) *id = 0;
