@@ -88,6 +88,19 @@ def test_linear_algebra_without_a_derivative_runs(kind):
     assert torch.matrix_exp(torch.ones(9, 9, dtype=kind, device=GPU)).shape == (9, 9)
 
 
+def test_linear_algebra_of_magma_runs():
+    """The other library that older versions of torch take for eig and for some batches."""
+    before = torch.backends.cuda.preferred_linalg_library()
+    torch.backends.cuda.preferred_linalg_library("magma")
+    try:
+        for shape in SHAPES:
+            for name, function in FACTORIZATIONS.items():
+                if "gesvd" not in name:  # of cuSOLVER alone
+                    function(torch.ones(shape, device=GPU))
+    finally:
+        torch.backends.cuda.preferred_linalg_library(before)
+
+
 def test_a_check_of_values_inside_torch_reads_zero():
     with pytest.raises(RuntimeError, match="should not contain infs or NaNs"):
         L.eig(torch.ones(5, 5, device=GPU))
