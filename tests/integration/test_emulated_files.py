@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["HPO_BIN_DIR"]).parent
 CHECK = ROOT / "scripts" / "check_archive"
 EMULATOR = BUILD / "emulator"
-OWN_FILES = [path for path in sorted((ROOT / "emulator").iterdir())
-             if path.is_file()]
+OWN_FILES = [path for path in sorted((ROOT / "emulator").rglob("*"))
+             if path.is_file() and path.suffix != ".pyc"]
 
 
 def check(path):
