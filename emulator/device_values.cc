@@ -49,7 +49,7 @@ void DeviceValues::Remember(const void* address, std::string_view bytes) {
   const uintptr_t start = Number(address);
   Cut(start, start + bytes.size());
   if (bytes.size() > kLongest) return;
-  if (num_bytes_ + bytes.size() > kMost) {
+  if (num_bytes_ + bytes.size() > kMost || ranges_.size() == kMostRanges) {
     ranges_.clear();
     num_bytes_ = 0;
   }
@@ -74,7 +74,7 @@ void DeviceValues::Copy(const void* to, const void* from, size_t bytes) {
   auto parts = Parts(Number(from), Number(from) + bytes);
   Cut(Number(to), Number(to) + bytes);
   for (auto& [start, part] : parts) {
-    if (num_bytes_ + part.size() > kMost) return;
+    if (num_bytes_ + part.size() > kMost || ranges_.size() == kMostRanges) return;
     Add(start - Number(from) + Number(to), std::move(part));
   }
 }

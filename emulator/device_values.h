@@ -30,8 +30,10 @@ class DeviceValues {
  public:
   // Longest range that one call remembers: 64 Ki elements of 8 bytes. Longer ones are forgotten.
   static constexpr size_t kLongest = size_t{512} << 10;
-  // Known bytes altogether. When a range would exceed it, all older ones are forgotten.
+  // Known bytes and ranges altogether. When a range would exceed them, all older ones are
+  // forgotten.
   static constexpr size_t kMost = size_t{16} << 20;
+  static constexpr size_t kMostRanges = size_t{64} << 10;
 
   // Sets the bytes from `address` on.
   void Remember(const void* address, std::string_view bytes);

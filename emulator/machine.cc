@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "emulator/device_values.h"
+#include "emulator/streams/streams.h"
 
 namespace hpo::emulator {
 namespace {
 
 std::mutex g_mutex;
 Machine* g_machine = nullptr;
+thread_local int t_device = 0;
 
 Settings SettingsOrEnd() {
   auto read = ReadSettings();
@@ -169,6 +171,10 @@ void Machine::ReleaseAddresses(const void* address) {
   addresses_.Give(address);
 }
 
+int CurrentDevice() { return t_device; }
+
+void SetCurrentDevice(int device) { t_device = device; }
+
 Uuid CardUuid(const Settings& settings, int card) {
   // A worker's default name has the first four bytes: no two cards share them.
   Uuid uuid = {'h', 'p', 'o', static_cast<unsigned char>('e' + card)};
@@ -208,5 +214,6 @@ int hpoEmulatedSilent(const char* call) {
 
 int hpoEmulatedCompute(const char* call) {
   hpo::emulator::Values().ForgetAll();
+  hpo::emulator::Streams::Get().NoteLibraryWork();
   return hpoEmulatedSilent(call);
 }

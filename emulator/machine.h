@@ -48,6 +48,10 @@ class Machine {
   // Makes sure that the process holds its context on the device; false where that does not fit.
   bool UseDevice(int device);
 
+  // Memory without an address; false if it does not fit.
+  bool Take(int device, size_t bytes);
+  void Give(int device, size_t bytes) { state_.Give(CardOf(device), bytes); }
+
   // Null where the card is full.
   char* Allocate(int device, size_t bytes);
   // False where `address` was not given out.
@@ -69,7 +73,6 @@ class Machine {
   };
 
   explicit Machine(Settings settings);
-  bool Take(int device, size_t bytes);
   size_t Limit(int card) const;
 
   const Settings settings_;
@@ -86,6 +89,10 @@ class Machine {
   std::unordered_map<uint64_t, Allocation> pages_;
   uint64_t last_pages_ = 0;
 };
+
+// The device of the calling thread, for the runtime and the driver.
+int CurrentDevice();
+void SetCurrentDevice(int device);
 
 // What NVML says of the driver that is not there.
 constexpr const char* kDriverVersion = "580.65.06";

@@ -6,7 +6,8 @@ usage: make_libraries.py OUT SOURCE... [--cuda MAJOR...] [--torch TORCH]
 OUT/LIBRARY.cc exports every call of wanted_calls.txt of that library, for each library of CUDA MAJOR:
 those in its table (calls/) do what their row says, all others end the program with their name. They
 are weak: what a source here defines takes their place. OUT/LIBRARY.map gives them the version that
-torch asks for. OUT/known_calls.inc names the calls that can fail; OUT/torch_capabilities.inc, of the
+torch asks for. OUT/known_calls.inc names the calls that can fail, OUT/driver_entries.inc
+the driver's that programs may look up; OUT/torch_capabilities.inc, of the
 torch whose libraries are in TORCH, the compute capabilities that it has kernels for.
 """
 
@@ -21,6 +22,10 @@ from collect_calls import stand_ins, torch_build
 
 # Libraries whose calls have another version than the name of the library, or none.
 VERSIONS = {"cuda": "", "cufile": "", "cusparseLt": "", "nccl": "", "nvshmem_host": "NVSHMEM"}
+# Calls of the driver that programs look up in libcuda and torch does not ask for: not emulated.
+LOOKED_UP = ["cuCtxCreate_v2", "cuCtxDestroy_v2", "cuLibraryLoadData", "cuModuleGetGlobal_v2",
+             "cuModuleLoadFatBinary", "cuOccupancyMaxActiveClusters", "cuTensorMapEncodeIm2col"]
+DRIVER_CALL = re.compile(r"HPO_DRIVER_CALL\((cu\w+)\)")
 WRITTEN = re.compile(r'(?:HPO_[A-Z]+_CALL\(|CountCall\(")(\w+)')
 
 
@@ -72,13 +77,18 @@ def main():
     parser.add_argument("--torch", type=pathlib.Path)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    calls = set()
+    calls, driver_calls = set(), set(LOOKED_UP)
     for source in given.sources:
+        driver_calls.update(DRIVER_CALL.findall(source.read_text()))
         calls.update(name for name in WRITTEN.findall(source.read_text()) if name != "name")
     for library, wanted in wanted_by_library(given.cuda).items():
+        if library == stand_ins.soname("cuda", 13):
+            wanted |= driver_calls
         calls.update(write_library(given.out, library, wanted))
     numbers = torch_build.capabilities_of(given.torch / "libtorch_cuda.so") if given.torch is not None else []
     write(given.out / "known_calls.inc", "".join(f'"{name}",\n' for name in sorted(calls)))
+    write(given.out / "driver_entries.inc",
+          "".join(f"HPO_DRIVER_ENTRY({name})\n" for name in sorted(driver_calls & calls)))
     write(given.out / "torch_capabilities.inc", "".join(f"{number},\n" for number in numbers))
 
 

@@ -1,5 +1,5 @@
 // libcudart of CUDA 12: the calls that CUDA 13 has in another form.
-#include "emulator/cudart.h"
+#include "emulator/cudart/cudart.h"
 
 extern "C" {
 
