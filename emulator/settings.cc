@@ -132,6 +132,14 @@ Error ReadFaults(Settings& settings) {
   return std::nullopt;
 }
 
+Error ReadWait(Settings& settings) {
+  const std::string text = Variable("HPO_EMULATED_WAIT");
+  const bool is_good =
+      text.empty() || (ParseInteger(text, settings.wait_seconds) && settings.wait_seconds > 0);
+  if (is_good) return std::nullopt;
+  return "wait: expected a number of seconds, got '" + text + "'";
+}
+
 }  // namespace
 
 std::variant<Settings, std::string> ReadSettings() {
@@ -144,6 +152,7 @@ std::variant<Settings, std::string> ReadSettings() {
   if (Error error = ReadOthers(settings)) return *error;
   if (Error error = ReadAddresses(settings)) return *error;
   if (Error error = ReadFaults(settings)) return *error;
+  if (Error error = ReadWait(settings)) return *error;
   return settings;
 }
 

@@ -6,6 +6,7 @@
 //   HPO_EMULATED_CONTEXT    what each process takes by using a card; default 300MiB
 //   HPO_EMULATED_ADDRESSES  rising, reuse or shuffled: which addresses an allocation gets
 //   HPO_EMULATED_FAULTS     CALL:N:CODE[:sticky|:always], several joined by commas
+//   HPO_EMULATED_WAIT       how many seconds a rank of NCCL waits for others; default 600
 //   HPO_EMULATED_STATE      file through which processes see each other's memory
 //   HPO_EMULATED_LOG        file to which calls and kernels' names are added
 #pragma once
@@ -48,6 +49,7 @@ struct Settings {
   size_t context = size_t{300} << 20;
   AddressOrder addresses = AddressOrder::kRising;
   std::vector<Fault> faults;
+  int wait_seconds = 600;  // torch's own limit for NCCL
   std::string state_file;  // empty: this process alone
   std::string log_file;    // empty: no log
 };
