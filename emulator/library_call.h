@@ -1,4 +1,4 @@
-// How the calls of cuBLAS, cuDNN and NCCL begin. Their headers are not needed to build torch's
+// How the calls of cuBLAS and cuDNN begin. Their headers are not needed to build torch's
 // users, so their types are void* and int here: status 0 is success in each.
 #pragma once
 

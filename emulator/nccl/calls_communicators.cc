@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/library_call.h"
 #include "emulator/nccl/group.h"
 
 namespace {
@@ -139,7 +138,7 @@ int End(void* handle, bool aborted) {
 extern "C" {
 
 int ncclGetVersion(int* version) {
-  HPO_LIBRARY_CALL(ncclGetVersion);
+  HPO_NCCL_CALL(ncclGetVersion);
   *version = kVersion;
   return 0;
 }
@@ -159,7 +158,7 @@ const char* ncclGetErrorString(int code) {
 const char* ncclGetLastError(void*) { return hpo::emulator::nccl::LastError(); }
 
 int ncclGetUniqueId(UniqueId* id) {
-  HPO_LIBRARY_CALL(ncclGetUniqueId);
+  HPO_NCCL_CALL(ncclGetUniqueId);
   *id = {};
   const std::string name = NewName();
   std::memcpy(id->bytes, name.data(), name.size());
@@ -167,27 +166,27 @@ int ncclGetUniqueId(UniqueId* id) {
 }
 
 int ncclCommInitRank(void** handle, int num_ranks, UniqueId id, int rank) {
-  HPO_LIBRARY_CALL(ncclCommInitRank);
+  HPO_NCCL_CALL(ncclCommInitRank);
   return Create(handle, num_ranks, id, rank, hpo::emulator::nccl::ThisDevice());
 }
 
 // The configuration says how NCCL uses threads and networks. A communicator that must not block is
 // ready when the call returns, which its contract allows.
 int ncclCommInitRankConfig(void** handle, int num_ranks, UniqueId id, int rank, const void*) {
-  HPO_LIBRARY_CALL(ncclCommInitRankConfig);
+  HPO_NCCL_CALL(ncclCommInitRankConfig);
   return Create(handle, num_ranks, id, rank, hpo::emulator::nccl::ThisDevice());
 }
 
 // Several ids are several roots of one rendezvous: the first is enough.
 int ncclCommInitRankScalable(void** handle, int num_ranks, int rank, int num_ids,
                              const UniqueId* ids, const void*) {
-  HPO_LIBRARY_CALL(ncclCommInitRankScalable);
+  HPO_NCCL_CALL(ncclCommInitRankScalable);
   if (num_ids < 1) return Report({hpo::emulator::nccl::kInvalidArgument, "no unique id"});
   return Create(handle, num_ranks, ids[0], rank, hpo::emulator::nccl::ThisDevice());
 }
 
 int ncclCommInitAll(void** handles, int num_ranks, const int* devices) {
-  HPO_LIBRARY_CALL(ncclCommInitAll);
+  HPO_NCCL_CALL(ncclCommInitAll);
   UniqueId id = {};
   const std::string name = NewName();
   std::memcpy(id.bytes, name.data(), name.size());
@@ -199,33 +198,33 @@ int ncclCommInitAll(void** handles, int num_ranks, const int* devices) {
 }
 
 int ncclCommSplit(void* handle, int color, int key, void** made, const void*) {
-  HPO_LIBRARY_CALL(ncclCommSplit);
+  HPO_NCCL_CALL(ncclCommSplit);
   return Split(handle, color, key, made);
 }
 
 int ncclCommShrink(void* handle, int* excluded, int num_excluded, void** made, const void*, int) {
-  HPO_LIBRARY_CALL(ncclCommShrink);
+  HPO_NCCL_CALL(ncclCommShrink);
   return Shrink(handle, excluded, num_excluded, made);
 }
 
 // All that was begun has ended already.
 int ncclCommFinalize(void*) {
-  HPO_LIBRARY_CALL(ncclCommFinalize);
+  HPO_NCCL_CALL(ncclCommFinalize);
   return 0;
 }
 
 int ncclCommDestroy(void* handle) {
-  HPO_LIBRARY_CALL(ncclCommDestroy);
+  HPO_NCCL_CALL(ncclCommDestroy);
   return End(handle, /*aborted=*/false);
 }
 
 int ncclCommAbort(void* handle) {
-  HPO_LIBRARY_CALL(ncclCommAbort);
+  HPO_NCCL_CALL(ncclCommAbort);
   return End(handle, /*aborted=*/true);
 }
 
 int ncclCommGetAsyncError(void* handle, int* code) {
-  HPO_LIBRARY_CALL(ncclCommGetAsyncError);
+  HPO_NCCL_CALL(ncclCommGetAsyncError);
   const auto communicator = Find(handle);
   if (communicator == nullptr) return Report(kNoCommunicator);
   *code = Report(communicator->failure());
@@ -233,7 +232,7 @@ int ncclCommGetAsyncError(void* handle, int* code) {
 }
 
 int ncclCommCount(void* handle, int* count) {
-  HPO_LIBRARY_CALL(ncclCommCount);
+  HPO_NCCL_CALL(ncclCommCount);
   const auto communicator = Find(handle);
   if (communicator == nullptr) return Report(kNoCommunicator);
   *count = communicator->place().num_ranks;
@@ -241,7 +240,7 @@ int ncclCommCount(void* handle, int* count) {
 }
 
 int ncclCommCuDevice(void* handle, int* device) {
-  HPO_LIBRARY_CALL(ncclCommCuDevice);
+  HPO_NCCL_CALL(ncclCommCuDevice);
   const auto communicator = Find(handle);
   if (communicator == nullptr) return Report(kNoCommunicator);
   *device = communicator->place().device;
@@ -249,7 +248,7 @@ int ncclCommCuDevice(void* handle, int* device) {
 }
 
 int ncclCommUserRank(void* handle, int* rank) {
-  HPO_LIBRARY_CALL(ncclCommUserRank);
+  HPO_NCCL_CALL(ncclCommUserRank);
   const auto communicator = Find(handle);
   if (communicator == nullptr) return Report(kNoCommunicator);
   *rank = communicator->place().rank;
@@ -257,13 +256,13 @@ int ncclCommUserRank(void* handle, int* rank) {
 }
 
 int ncclGroupStart() {
-  HPO_LIBRARY_CALL(ncclGroupStart);
+  HPO_NCCL_CALL(ncclGroupStart);
   hpo::emulator::nccl::StartGroup();
   return 0;
 }
 
 int ncclGroupEnd() {
-  HPO_LIBRARY_CALL(ncclGroupEnd);
+  HPO_NCCL_CALL(ncclGroupEnd);
   return hpo::emulator::nccl::EndGroup();
 }
 

@@ -1,7 +1,7 @@
 // libnccl: collectives, sends and receives, user operations, and memory.
 #include <optional>
 
-#include "emulator/library_call.h"
+#include "emulator/machine.h"
 #include "emulator/nccl/group.h"
 
 namespace {
@@ -70,66 +70,66 @@ extern "C" {
 
 int ncclAllReduce(const void* from, void* to, size_t count, int type, int reduction, void* handle,
                   void*) {
-  HPO_LIBRARY_CALL(ncclAllReduce);
+  HPO_NCCL_CALL(ncclAllReduce);
   return Reduced(handle, Kind::kAllReduce, from, to, count, type, reduction, 0);
 }
 
 int ncclReduce(const void* from, void* to, size_t count, int type, int reduction, int root,
                void* handle, void*) {
-  HPO_LIBRARY_CALL(ncclReduce);
+  HPO_NCCL_CALL(ncclReduce);
   return Reduced(handle, Kind::kReduce, from, to, count, type, reduction, root);
 }
 
 int ncclReduceScatter(const void* from, void* to, size_t count, int type, int reduction,
                       void* handle, void*) {
-  HPO_LIBRARY_CALL(ncclReduceScatter);
+  HPO_NCCL_CALL(ncclReduceScatter);
   return Reduced(handle, Kind::kReduceScatter, from, to, count, type, reduction, 0);
 }
 
 int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, void* handle,
                   void*) {
-  HPO_LIBRARY_CALL(ncclBroadcast);
+  HPO_NCCL_CALL(ncclBroadcast);
   return Moved(handle, Kind::kBroadcast, from, to, count, type, root);
 }
 
 int ncclBcast(void* buffer, size_t count, int type, int root, void* handle, void*) {
-  HPO_LIBRARY_CALL(ncclBcast);
+  HPO_NCCL_CALL(ncclBcast);
   return Moved(handle, Kind::kBroadcast, buffer, buffer, count, type, root);
 }
 
 int ncclAllGather(const void* from, void* to, size_t count, int type, void* handle, void*) {
-  HPO_LIBRARY_CALL(ncclAllGather);
+  HPO_NCCL_CALL(ncclAllGather);
   return Moved(handle, Kind::kAllGather, from, to, count, type, 0);
 }
 
 int ncclAlltoAll(const void* from, void* to, size_t count, int type, void* handle, void*) {
-  HPO_LIBRARY_CALL(ncclAlltoAll);
+  HPO_NCCL_CALL(ncclAlltoAll);
   return Moved(handle, Kind::kAllToAll, from, to, count, type, 0);
 }
 
 int ncclGather(const void* from, void* to, size_t count, int type, int root, void* handle, void*) {
-  HPO_LIBRARY_CALL(ncclGather);
+  HPO_NCCL_CALL(ncclGather);
   return Moved(handle, Kind::kGather, from, to, count, type, root);
 }
 
 int ncclScatter(const void* from, void* to, size_t count, int type, int root, void* handle, void*) {
-  HPO_LIBRARY_CALL(ncclScatter);
+  HPO_NCCL_CALL(ncclScatter);
   return Moved(handle, Kind::kScatter, from, to, count, type, root);
 }
 
 int ncclSend(const void* from, size_t count, int type, int peer, void* handle, void*) {
-  HPO_LIBRARY_CALL(ncclSend);
+  HPO_NCCL_CALL(ncclSend);
   return Moved(handle, Kind::kSend, from, nullptr, count, type, peer);
 }
 
 int ncclRecv(void* to, size_t count, int type, int peer, void* handle, void*) {
-  HPO_LIBRARY_CALL(ncclRecv);
+  HPO_NCCL_CALL(ncclRecv);
   return Moved(handle, Kind::kReceive, nullptr, to, count, type, peer);
 }
 
 // `residence` is ncclScalarHostImmediate, 1, or ncclScalarDevice, 0: read when it is used.
 int ncclRedOpCreatePreMulSum(int* reduction, void* scalar, int type, int residence, void* handle) {
-  HPO_LIBRARY_CALL(ncclRedOpCreatePreMulSum);
+  HPO_NCCL_CALL(ncclRedOpCreatePreMulSum);
   const auto communicator = Find(handle);
   if (communicator == nullptr || type < 0 || type >= kNumDataTypes) {
     return Report({kInvalidArgument, "ncclRedOpCreatePreMulSum: bad communicator or type"});
@@ -141,7 +141,7 @@ int ncclRedOpCreatePreMulSum(int* reduction, void* scalar, int type, int residen
 }
 
 int ncclRedOpDestroy(int reduction, void* handle) {
-  HPO_LIBRARY_CALL(ncclRedOpDestroy);
+  HPO_NCCL_CALL(ncclRedOpDestroy);
   if (const auto communicator = Find(handle); communicator != nullptr) {
     communicator->RemoveReduction(reduction);
   }
@@ -149,7 +149,7 @@ int ncclRedOpDestroy(int reduction, void* handle) {
 }
 
 int ncclMemAlloc(void** pointer, size_t bytes) {
-  HPO_LIBRARY_CALL(ncclMemAlloc);
+  HPO_NCCL_CALL(ncclMemAlloc);
   *pointer = Machine::Get().Allocate(hpo::emulator::nccl::ThisDevice(), bytes);
   if (*pointer != nullptr) return 0;
   return Report({hpo::emulator::nccl::kUnhandledCudaError,
@@ -157,35 +157,35 @@ int ncclMemAlloc(void** pointer, size_t bytes) {
 }
 
 int ncclMemFree(void* pointer) {
-  HPO_LIBRARY_CALL(ncclMemFree);
+  HPO_NCCL_CALL(ncclMemFree);
   if (pointer == nullptr || Machine::Get().Free(pointer)) return 0;
   return Report({kInvalidArgument, "ncclMemFree: not an address of ncclMemAlloc"});
 }
 
 int ncclCommRegister(const void*, void*, size_t, void** handle) {
-  HPO_LIBRARY_CALL(ncclCommRegister);
+  HPO_NCCL_CALL(ncclCommRegister);
   return Register(handle);
 }
 
 int ncclCommDeregister(const void*, void* handle) {
-  HPO_LIBRARY_CALL(ncclCommDeregister);
+  HPO_NCCL_CALL(ncclCommDeregister);
   return Deregister(handle);
 }
 
 int ncclCommWindowRegister(const void*, void*, size_t, void** window, int) {
-  HPO_LIBRARY_CALL(ncclCommWindowRegister);
+  HPO_NCCL_CALL(ncclCommWindowRegister);
   return Register(window);
 }
 
 int ncclCommWindowDeregister(const void*, void* window) {
-  HPO_LIBRARY_CALL(ncclCommWindowDeregister);
+  HPO_NCCL_CALL(ncclCommWindowDeregister);
   return Deregister(window);
 }
 
 // As ncclGroupEnd without doing what was grouped. Times are not emulated; the estimate, the last
 // field of ncclSimInfo_t, is left alone.
 int ncclGroupSimulateEnd(void*) {
-  HPO_LIBRARY_CALL(ncclGroupSimulateEnd);
+  HPO_NCCL_CALL(ncclGroupSimulateEnd);
   return hpo::emulator::nccl::DropGroup();
 }
 

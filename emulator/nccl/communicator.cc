@@ -59,10 +59,14 @@ Outcome Communicator::Join(const Place& place, std::shared_ptr<Communicator>& jo
     return {kInvalidArgument, "rank " + std::to_string(place.rank) + " of " +
                                   std::to_string(place.num_ranks) + " ranks"};
   }
+  if (place.device < 0 || place.device >= Machine::Get().num_devices()) {
+    return {kInvalidArgument, "there is no device " + std::to_string(place.device)};
+  }
   if (!Kernels().Load(place.device)) return NoMemory(KernelBytes());
   std::shared_ptr<RankFile> file;
   if (Outcome outcome = RankFile::Open(OptionsOf(place), file); !outcome.ok()) return outcome;
-  if (Outcome outcome = file->Join(place.rank); !outcome.ok()) return outcome;
+  const int gpu = Machine::Get().CardOf(place.device);
+  if (Outcome outcome = file->Join(place.rank, gpu); !outcome.ok()) return outcome;
   joined.reset(new Communicator(place, std::move(file)));
   return {};
 }

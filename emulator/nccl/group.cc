@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "emulator/machine.h"
+
 extern "C" __attribute__((weak)) int cudaGetDevice(int* device);
 
 namespace hpo::emulator::nccl {
@@ -54,6 +56,11 @@ int DropGroup() {
   if (t_depth == 0) return Report({kInvalidUsage, "ncclGroupSimulateEnd without ncclGroupStart"});
   if (--t_depth == 0) t_group.clear();
   return kSuccess;
+}
+
+int Enter(const char* call) {
+  const int fault = hpoEmulatedSilent(call);
+  return Machine::Get().sticky() != 0 ? kUnhandledCudaError : fault;
 }
 
 int Report(const Outcome& outcome) {

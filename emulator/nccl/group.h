@@ -25,6 +25,9 @@ int EndGroup();
 // Ends the group and does nothing of it.
 int DropGroup();
 
+// Counts a call. NCCL's code by a fault on it or after a sticky one, 0 where it goes on.
+int Enter(const char* call);
+
 // Keeps the text for LastError, and returns the code.
 int Report(const Outcome& outcome);
 // Of the last call that failed in this process. Valid until the calling thread asks again.
@@ -39,3 +42,8 @@ std::shared_ptr<Communicator> Find(void* handle);
 void DropHandle(void* handle);
 
 }  // namespace hpo::emulator::nccl
+
+// Begins a call that can fail: it is counted, and faults may be put on it by this name
+// (make_libraries.py finds them so).
+#define HPO_NCCL_CALL(name) \
+  if (const int fault = hpo::emulator::nccl::Enter(#name); fault != 0) return fault

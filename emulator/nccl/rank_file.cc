@@ -71,6 +71,7 @@ struct RankFile::Head {
 struct RankFile::Row {
   pid_t pid;
   Part part;
+  int32_t gpu;
   uint64_t arrived;
 };
 
@@ -158,7 +159,7 @@ RankFile::Guard::Guard(RankFile& file) : file_(file) {
 
 RankFile::Guard::~Guard() { pthread_mutex_unlock(&file_.layout_->head->mutex); }
 
-Outcome RankFile::Join(int rank) {
+Outcome RankFile::Join(int rank, int gpu) {
   const Guard guard(*this);
   Row& row = layout_->rows[rank];
   struct flock lock = LockOf(F_WRLCK, rank);
@@ -166,8 +167,17 @@ Outcome RankFile::Join(int rank) {
     return {kInvalidUsage, "communicator " + options_.name + ": rank " + std::to_string(rank) +
                                " has joined already, in process " + std::to_string(row.pid)};
   }
+  for (int other = 0; other < num_ranks(); ++other) {
+    if (layout_->rows[other].part != Part::kJoined || layout_->rows[other].gpu != gpu) continue;
+    const Outcome duplicate{kInvalidUsage, "Duplicate GPU detected : rank " + std::to_string(rank) +
+                                               " and rank " + std::to_string(other) +
+                                               " both on GPU " + std::to_string(gpu)};
+    Fail(duplicate);
+    return duplicate;
+  }
   row.pid = getpid();
   row.part = Part::kJoined;
+  row.gpu = gpu;
   const bool all = std::all_of(layout_->rows, layout_->rows + num_ranks(),
                                [](const Row& other) { return other.part != Part::kNone; });
   if (all && !options_.path.empty()) unlink(options_.path.c_str());  // nobody else opens it
@@ -177,7 +187,11 @@ Outcome RankFile::Join(int rank) {
 
 Outcome RankFile::AwaitRanks(int rank) {
   const Guard guard(*this);
-  return Await(rank, "the creation of communicator " + options_.name, [this] {
+  const std::string what = "the creation of communicator " + options_.name +
+                           (options_.path.empty() ? " (without HPO_EMULATED_STATE, ranks of other "
+                                                    "processes are not seen)"
+                                                  : "");
+  return Await(rank, what, [this] {
     std::vector<int> missing;
     for (int other = 0; other < num_ranks(); ++other) {
       if (layout_->rows[other].part == Part::kNone) missing.push_back(other);

@@ -79,8 +79,8 @@ class RankFile {
   const RankFileOptions& options() const { return options_; }
   int num_ranks() const { return options_.num_ranks; }
 
-  // Fails with kInvalidUsage if the rank has been taken.
-  Outcome Join(int rank);
+  // Fails with kInvalidUsage if the rank has been taken, or another rank is on the same GPU.
+  Outcome Join(int rank, int gpu);
   // Waits until all ranks have joined.
   Outcome AwaitRanks(int rank);
   // The rank takes part no more. `aborted`: those who wait for it fail at once.
