@@ -34,7 +34,8 @@ DRIVER = "libcuda.so.1"
 SILENT = re.compile(r"cublas(Set|.*([Gg]emm|[Gg]emv|[Dd]ot|trsm))|cublasLtMatmul"
                     r"|cublasLtMatrixLayoutSet"
                     r"|cudnnBatchNormalization|cudnnRNN(Forward|Backward)|cudnnCTCLoss"
-                    r"|cudnnSpatialTf|cudnnSet(Activation|SpatialTransformerNd)Descriptor")
+                    r"|cudnnConvolution|cudnnSetConvolution|cudnnPooling"
+                    r"|cudnnSpatialTf|cudnnSet(Activation|SpatialTransformerNd|Pooling2d)Descriptor")
 WRITTEN = re.compile(r'(?:HPO_[A-Z]+_CALL\(|CountCall\(")(\w+)')
 
 

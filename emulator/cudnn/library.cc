@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdio>
 
+#include "emulator/cudnn/built_with.h"
 #include "emulator/cudnn/handles.h"
 #include "emulator/cudnn/published_numbers.h"
 #include "emulator/library_call.h"
@@ -9,9 +10,6 @@
 namespace hpo::emulator::cudnn {
 namespace {
 
-constexpr int kMajor = 9;
-constexpr int kMinor = 19;  // what torch 2.11 brings
-constexpr int kPatch = 0;
 constexpr size_t kCudaVersion = 13000;
 
 struct Library {
@@ -26,7 +24,7 @@ Library& Find(const char* call, const void* handle) {
 
 extern "C" {
 
-size_t cudnnGetVersion() { return kMajor * 10000 + kMinor * 100 + kPatch; }
+size_t cudnnGetVersion() { return VersionOfTorch(); }
 
 size_t cudnnGetCudartVersion() { return kCudaVersion; }
 
@@ -34,7 +32,8 @@ size_t cudnnGetCudartVersion() { return kCudaVersion; }
 // (libraryPropertyType).
 int cudnnGetProperty(int property, int* value) {
   HPO_LIBRARY_CALL(cudnnGetProperty);
-  const int parts[] = {kMajor, kMinor, kPatch};
+  const auto version = static_cast<int>(VersionOfTorch());
+  const int parts[] = {version / 10000, version / 100 % 100, version % 100};
   if (property < 0 || property > 2) hpoEmulatedMissing("cudnnGetProperty of another property");
   *value = parts[property];
   return kSuccess;

@@ -1,6 +1,9 @@
 // The sizes that the emulated cuDNN computes, against published figures.
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
+#include "emulator/cudnn/built_with.h"
 #include "emulator/cudnn/convolution_workspace.h"
 #include "emulator/cudnn/dropout.h"
 #include "emulator/cudnn/published_numbers.h"
@@ -98,6 +101,18 @@ TEST(Rnn, PartsFillTheWeights) {
       }
     }
   }
+}
+
+TEST(RequiredVersion, IsThatOfTorchsWheel) {
+  const std::pair<const char*, size_t> cases[] = {
+      {"Requires-Dist: nvidia-cudnn-cu12 (==9.1.0.70) ; platform_system == \"Linux\"", 90100},
+      {"Name: torch\nRequires-Dist: nvidia-cudnn-cu12==9.10.2.21; platform_system", 91002},
+      {"Requires-Dist: nvidia-cudnn-cu13==9.20.0", 92000},
+      {"Requires-Dist: nvidia-cudnn-cu13", 0},
+      {"Requires-Dist: nvidia-cudnn-cu13==9", 0},
+      {"Requires-Dist: filelock", 0},
+      {"", 0}};
+  for (const auto& [metadata, version] : cases) EXPECT_EQ(RequiredVersion(metadata), version);
 }
 
 TEST(Dropout, HasAStateForEachThread) {
