@@ -12,6 +12,7 @@ namespace {
 
 // What is set on these is never asked for.
 struct ActivationDescriptor {};
+struct PoolingDescriptor {};
 struct SpatialTransformerDescriptor {};
 
 void CopyOut(const std::vector<int>& values, int room, int* out) {
@@ -104,6 +105,13 @@ int cudnnCreateActivationDescriptor(void** descriptor) {
 int cudnnDestroyActivationDescriptor(void* descriptor) {
   HPO_LIBRARY_CALL(cudnnDestroyActivationDescriptor);
   LiveObjects<ActivationDescriptor>().Destroy("cudnnDestroyActivationDescriptor", descriptor);
+  return kSuccess;
+}
+
+// Torch's quantised pooling makes one for each call and never destroys it.
+int cudnnCreatePoolingDescriptor(void** descriptor) {
+  HPO_LIBRARY_CALL(cudnnCreatePoolingDescriptor);
+  *descriptor = LiveObjects<PoolingDescriptor>().Create();
   return kSuccess;
 }
 

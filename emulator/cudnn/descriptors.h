@@ -12,10 +12,12 @@ struct TensorDescriptor {
   std::vector<int> strides;  // elements
 };
 
+constexpr int kChannelsLast = 1;  // cudnnTensorFormat_t
+
 // cudnnFilterDescriptor_t.
 struct FilterDescriptor {
   int data_type = 0;
-  int format = 0;  // 0: NCHW, 1: NHWC
+  int format = 0;
   std::vector<int> sizes;
 };
 

@@ -237,7 +237,7 @@ def test_ctc_and_spatial_transformers():
 ATTENTIONS = [
     {},
     {"is_causal": True},
-    {"dropout_p": 0.1},
+    {"dropout_p": 0.125},  # torch 2.13 wants a multiple of 1 / 16
     {"mask": True},
     {"kv_heads": 2, "kv_length": 90, "enable_gqa": True},
 ]

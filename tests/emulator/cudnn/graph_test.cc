@@ -1,6 +1,4 @@
 // cuDNN's graph API as a program sees it, by its calls.
-#include <stdlib.h>
-
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "emulator/cudnn/published_numbers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/emulator/cudnn/emulated_gpu.h"
 
 extern "C" {
 int cudnnBackendCreateDescriptor(int kind, void** descriptor);
@@ -23,9 +22,6 @@ int cudnnBackendExecute(void* handle, void* plan, void* pack);
 
 namespace hpo::emulator::cudnn {
 namespace {
-
-// Before the machine is read for the first time. The GPU has tensor cores for half precision.
-[[maybe_unused]] const int kGpuIsSet = setenv("HPO_EMULATED_CARD", "a100", 1);
 
 constexpr int kGraph = 15;
 constexpr int kHeuristics = 4;

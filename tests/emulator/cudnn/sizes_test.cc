@@ -1,5 +1,7 @@
 // The sizes that the emulated cuDNN computes, against published figures.
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "emulator/cudnn/convolution_workspace.h"
 #include "emulator/cudnn/dropout.h"
