@@ -14,11 +14,11 @@ _follower = None
 
 
 def install(torch):
-    """Follows torch's operations from now on. Called once, when the program has imported torch."""
+    """Follows torch's operations as soon as a GPU is used. Called once, when torch has been imported."""
     global _follower
     if _follower is None:
         _follower = Follower(torch, Reads(), Sizes(torch))
-        _follower.register()
+        torch.cuda._lazy_call(_follower.register)
 
 
 def note_step():

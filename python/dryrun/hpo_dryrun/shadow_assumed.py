@@ -2,8 +2,10 @@
 
 Each is valid where the program uses it. Indices go round, so that experts of a mixture get equally
 many tokens; they start at 0.38 of the range and not at its ends, where vocabularies keep their special
-tokens, so that generation goes on to its longest length. Numbers are finite, checks of all elements
-pass, none of any elements does, and a mask's sum is that of a mask which is true everywhere.
+tokens, so that generation goes on to its longest length. Numbers are finite; of two tensors, each
+element is less, greater or equal as it is asked, and unequal nowhere, so that a search goes on and
+a loss improves. A check of all elements passes and a check of any elements fails. A mask's sum is that of
+a mask which is true everywhere.
 """
 
 _START = 0.381966  # of the range: no simple fraction, so that no beam begins with its first tokens
@@ -63,6 +65,16 @@ def _all_false(torch, args, kwargs, results):
     return [torch.zeros(results[0].size(), dtype=results[0].dtype, device="cpu")]
 
 
+def _compare(torch, args, kwargs, results):
+    between_tensors = all(isinstance(arg, torch.Tensor) and arg.is_cuda for arg in args[:2])
+    return _all_true(torch, args, kwargs, results) if between_tensors else [None]
+
+
+def _unequal(torch, args, kwargs, results):
+    between_tensors = all(isinstance(arg, torch.Tensor) and arg.is_cuda for arg in args[:2])
+    return _all_false(torch, args, kwargs, results) if between_tensors else [None]
+
+
 def _sum(torch, args, kwargs, results):
     if args[0].dtype != torch.bool:
         return [None]
@@ -71,12 +83,14 @@ def _sum(torch, args, kwargs, results):
 
 
 # (torch, arguments, keywords, tensors that the operation made) -> CPU tensors, None where not known
-VALUES = {"all": _all_true, "any": _all_false, "isnan": _all_false, "isinf": _all_false, "argmax": _argmax,
-          "argmin": _argmax, "max.dim": _argmax, "min.dim": _argmax, "kthvalue": _argmax, "median.dim": _argmax,
-          "nanmedian.dim": _argmax, "mode": _argmax, "topk": _topk, "multinomial": _multinomial, "sort": _sort,
-          "sum": _sum}
+_OF_ALL_OVERLOADS = {"all": _all_true, "any": _all_false, "isnan": _all_false, "isinf": _all_false, "argmax": _argmax,
+                     "argmin": _argmax, "kthvalue": _argmax, "mode": _argmax, "topk": _topk,
+                     "multinomial": _multinomial, "sort": _sort, "sum": _sum}
+_OF_ONE_OVERLOAD = {"max.dim": _argmax, "min.dim": _argmax, "median.dim": _argmax, "nanmedian.dim": _argmax,
+                    "eq.Tensor": _compare, "ge.Tensor": _compare, "gt.Tensor": _compare, "le.Tensor": _compare,
+                    "lt.Tensor": _compare, "ne.Tensor": _unequal}
 
 
 def values(operation):
-    return VALUES.get(operation.name) or ("." not in operation.name or operation.base in ("all", "any", "sort", "sum")) \
-        and VALUES.get(operation.base) or None
+    """The function that assumes values of what the operation makes of unknown ones; None: they stay unknown."""
+    return _OF_ONE_OVERLOAD.get(operation.name) or _OF_ALL_OVERLOADS.get(operation.base)

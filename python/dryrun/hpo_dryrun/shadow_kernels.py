@@ -7,16 +7,17 @@ subclasses; torch.compile does not notice it. The genuine kernel always runs, wi
 
 import threading
 
-from . import shadow_assumed, shadow_ops, shadow_sized
+from . import shadow_assumed, shadow_collectives, shadow_ops, shadow_sized
 from .shadow_store import KNOWN, MAX_COPIED, MAX_FLOATS, UNKNOWN, Store
 
 _NUMBERS = frozenset((int, float, bool, complex))
 
 
 class _Busy(threading.local):
-    """Whether this thread computes values: the operations that it does so with are not followed."""
+    """What this thread does."""
 
-    on = False
+    on = False  # it computes values: the operations that it does so with are not followed
+    sized = False  # it runs the genuine kernel of an operation that reads its result's size
 
 
 class Follower:
@@ -34,13 +35,14 @@ class Follower:
         self._below = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
         self._random = torch.Generator("cpu")
         self._random.manual_seed(0)
-        self.library = torch.library.Library("aten", "IMPL")
+        self._operations = shadow_ops.Operations(torch)
+        self._libraries = {}
 
     def register(self):
         sizes = shadow_sized.Sized(self._torch, self)
         special = {"copy_": self._copy_kernel, "_local_scalar_dense": self._item_kernel, "equal": self._equal_kernel,
                    "index_put_": self._index_put_kernel, "_index_put_impl_": self._index_put_kernel}
-        for operation in shadow_ops.operations(self._torch):
+        for operation in self._operations.followed():
             if operation.name in special:
                 kernel = special[operation.name](operation)
             elif operation.written:
@@ -50,14 +52,22 @@ class Follower:
             else:
                 kernel = self._functional_kernel(operation)
             self._register(operation, kernel)
+        for operation in self._operations.foreign():
+            is_sized = operation.name in shadow_ops.SIZED
+            self._register(operation, (sizes.kernel if is_sized else self._foreign_kernel)(operation))
+        for operation in self._operations.collectives():
+            self._register(operation, shadow_collectives.kernel(self, operation))
         self.sizes.on_first = self._follow_all
 
     def _register(self, operation, kernel):
-        self.library.m.impl(operation.name, "BackendSelect", kernel, True)
+        name = operation.namespace
+        if name not in self._libraries:
+            self._libraries[name] = self._torch.library.Library(name, "IMPL")
+        self._libraries[name].m.impl(operation.name.removeprefix(name + "::"), "BackendSelect", kernel, True)
 
     def _follow_all(self):
         """Sizes depend on values: all that is computed from such tensors is of interest."""
-        for operation in shadow_ops.operations(self._torch, followed=False):
+        for operation in self._operations.others():
             self._register(operation, self._passing_kernel(operation))
 
     # ---- What all kernels do ----
@@ -119,6 +129,8 @@ class Follower:
         for i in operation.tensors:
             if i < len(args) and type(args[i]) in _NUMBERS:
                 args[i] = self._number(args[i], args)
+        if operation.base == "histc" and not args[0].is_floating_point():  # the CPU's kernel takes no integers
+            return operation.call(self._cpu, args[0].double(), *args[1:], **kwargs).to(args[0].dtype)
         return operation.call(self._cpu, *args, **kwargs)
 
     def _on_cpu(self, value):
@@ -264,7 +276,7 @@ class Follower:
 
     def _item(self, operation, tensor):
         state = self.store.state(tensor)
-        if state != KNOWN:
+        if state != KNOWN and not self.busy.sized:
             self.reads.note()
         return None if state == UNKNOWN else operation.call(self._cpu, self.store.view(tensor))
 
@@ -298,6 +310,24 @@ class Follower:
         def kernel(keyset, *args, **kwargs):
             result = self.original(operation, keyset, args, kwargs)
             if self.sizes.watching and not self.busy.on:
+                self.sizes.derive(self.tensors((*args, *kwargs.values())), self.tensors([result]))
+            return result
+
+        return kernel
+
+    def _foreign_kernel(self, operation):
+        """Another package's kernel: what it writes is not known, and its own reading is no news."""
+        def kernel(keyset, *args, **kwargs):
+            if self.busy.on:
+                return self.original(operation, keyset, args, kwargs)
+            self.busy.on = True
+            try:
+                result = self.original(operation, keyset, args, kwargs)
+            finally:
+                self.busy.on = False
+            for tensor in self.tensors(operation.written_tensors(args, kwargs)):
+                self.store.forget(tensor)
+            if self.sizes.watching:
                 self.sizes.derive(self.tensors((*args, *kwargs.values())), self.tensors([result]))
             return result
 

@@ -20,11 +20,12 @@ class Sized:
             if follower.busy.on or not args[0].is_cuda:
                 return follower.original(operation, keyset, args, kwargs)
             state = follower.store.state(args[0]) if len(args) < 2 else follower.least(args, kwargs)
-            follower.busy.on = state == UNKNOWN  # what the operation reads is then no news
+            follower.busy.on = state == UNKNOWN
+            follower.busy.sized = True
             try:
                 result = follower.original(operation, keyset, args, kwargs)
             finally:
-                follower.busy.on = False
+                follower.busy.on = follower.busy.sized = False
             found = None
             if state != UNKNOWN:
                 found = follower.guarded(self._computed, operation, args, kwargs)
@@ -68,7 +69,11 @@ class Sized:
     # ---- Where the values are not known: sizes, values or None, and how the size was chosen ----
 
     def _chosen(self, operation, args, kwargs):
-        return getattr(self, "_choose_" + operation.base.lstrip("_"))(args, kwargs)
+        return getattr(self, "_choose_" + operation.base.rpartition("::")[2].lstrip("_"))(args, kwargs)
+
+    def _choose_nms(self, args, kwargs):
+        length = args[0].size(0)
+        return [(length,)], [self._torch.arange(length, device="cpu")], "upper bound"
 
     def _choose_nonzero(self, args, kwargs):
         tensor = args[0]
