@@ -1,0 +1,314 @@
+"""What a PyTorch program requests of the caching allocator, in order: recorded inside the program,
+replayed by hpo-replay (replay.py) for other GPUs and other allocator settings.
+
+Source of the events: torch's own memory history (torch.cuda.memory._record_memory_history). Its
+entries have the size as requested, before any rounding, and `free_completed` is the moment at which
+a block can be used again, also where another stream used it. The emulator's cudaMalloc calls would
+not do: they are what the allocator made of the requests under the settings of this run.
+The history is a ring. It is read and cleared at every `drain`, so it stays small, and the number of
+allocations that torch counted is compared with the number recorded: a lost entry is reported.
+
+The file is text, one item a line. Numbers are decimal, sizes are in bytes:
+    hpo-allocation-events 1
+    settings TEXT    PYTORCH_ALLOC_CONF of the run; may be empty
+    lost TEXT        only where events are missing: why
+    device D         begins the events of GPU D; what follows is in order
+    fraction F       set_per_process_memory_fraction, 1 where it is not set
+    pool P shared|private   before its first use; P counts from 0 on each GPU. A pool is one
+                     stream's; private ones are those of CUDA graphs and of torch.cuda.MemPool
+    a SIZE P [S]     allocation; its number is the count of `a` lines before it on this GPU.
+                     S is the number of the `site` that requested it, where frames are recorded
+    f NUMBER         the block of that allocation can be used again
+    o SIZE P         a request that ran out of memory in this run
+    e                torch.cuda.empty_cache
+    r P              the cached segments of a private pool went back to the GPU
+    m TEXT           a mark: a phase of the program begins
+    site S TEXT      FILE:LINE FUNCTION of the frames, innermost first, joined by " < "
+    end N            the number of lines before this one; a file without it is cut off
+"""
+
+import array
+import bisect
+
+MAX_ENTRIES = 1 << 19  # of torch's ring, about 160 bytes each
+MAX_EVENTS = 20_000_000  # of one GPU, 16 bytes each
+MAX_FRAMES = 24
+
+_FREE, _EMPTY, _RELEASE, _OOM, _MARK = -1, -2, -3, -4, -5
+_FREES_SEGMENT = ("segment_free", "segment_unmap")
+_TAKES_SEGMENT = ("segment_alloc", "segment_map")
+
+
+class _Device:
+    """The events of one GPU."""
+
+    def __init__(self, allocated_before):
+        self.allocated_before = allocated_before  # allocations that torch counted before the start
+        self.codes = array.array("i")  # the pool of an allocation, or one of the codes above
+        self.values = array.array("q")  # the size; the block; the pool; the mark
+        self.sites = array.array("i")  # of allocations, where frames are recorded
+        self.oom_pools = []
+        self.num_allocations = 0
+        self.blocks = {}  # number of the allocation by address
+        self.pools = {}  # index by (stream, pool id)
+        self.full = False
+
+    def add(self, code, value):
+        self.codes.append(code)
+        self.values.append(value)
+        self.full = len(self.codes) >= MAX_EVENTS
+
+    def allocate(self, address, size, pool):
+        self.blocks[address] = self.num_allocations
+        self.num_allocations += 1
+        self.add(pool, size)
+
+
+class _PrivateSegments:
+    """The segments of private pools by address. torch names the pool of a segment, not that of an
+    entry of the history."""
+
+    def __init__(self):
+        self._starts = []
+        self._segments = []  # (end, pool id)
+
+    def learn(self, segments):
+        for segment in segments:
+            pool = tuple(segment.get("segment_pool_id", (0, 0)))
+            if pool == (0, 0):
+                continue
+            start = segment["address"]
+            at = bisect.bisect_left(self._starts, start)
+            if at == len(self._starts) or self._starts[at] != start:
+                self._starts.insert(at, start)
+                self._segments.insert(at, None)
+            self._segments[at] = (start + segment["total_size"], pool)
+
+    def pool_of(self, address):
+        at = bisect.bisect_right(self._starts, address) - 1
+        if at < 0 or address >= self._segments[at][0]:
+            return (0, 0)
+        return self._segments[at][1]
+
+
+class Recorder:
+    """Records from begin() on. `frames`: also which Python lines requested each allocation."""
+
+    def __init__(self, torch, frames=False):
+        self._torch = torch
+        self._frames = frames
+        self._devices = []
+        self._private = _PrivateSegments()
+        self._marks = []
+        self._sites = {}  # number by text
+        self._site_of = {}  # number by id of torch's list of frames, within one drain
+        self._settings = ""
+        self._lost = []
+        self._draining = False
+
+    def begin(self):
+        self._devices = [_Device(self._num_allocated(d)) for d in range(self._torch.cuda.device_count())]
+        for name in ("_cuda_emptyCache", "_accelerator_emptyCache"):
+            self._note_calls(name)
+        self._restart()
+        self._take_what_is_held(self._torch._C._cuda_memorySnapshot(None)["segments"])
+
+    def mark(self, name):
+        self.drain()
+        self._marks.append(" ".join(str(name).split()))
+        for device in self._devices:
+            device.add(_MARK, len(self._marks) - 1)
+
+    def drain(self):
+        """Takes what torch's history holds and clears it."""
+        if self._draining or not self._devices:
+            return
+        self._draining = True
+        try:
+            snapshot = self._torch._C._cuda_memorySnapshot(None)
+            self._restart()
+            self._private.learn(snapshot["segments"])
+            self._settings = snapshot.get("allocator_settings", {}).get("PYTORCH_CUDA_ALLOC_CONF", "")
+            self._site_of = {}
+            for device, entries in zip(self._devices, snapshot["device_traces"]):
+                if len(entries) >= MAX_ENTRIES:
+                    self._lose(f"torch's history of {MAX_ENTRIES} entries was too short")
+                if device.full:
+                    self._lose(f"there were more than {MAX_EVENTS} events")
+                else:
+                    self._take(device, entries)
+        finally:
+            self._draining = False
+
+    def finish(self):
+        """Takes the rest, and compares what was recorded with torch's counts."""
+        self.drain()
+        for number, device in enumerate(self._devices):
+            missing = self._num_allocated(number) - device.allocated_before - device.num_allocations
+            if missing > 0:
+                self._lose(f"{missing} allocations of GPU {number} are not in torch's history")
+
+    def write(self, path):
+        self.finish()
+        lines = ["hpo-allocation-events 1", f"settings {self._settings}".rstrip()]
+        lines.extend(f"lost {reason}" for reason in self._lost)
+        for number, device in enumerate(self._devices):
+            if device.codes:
+                self._append_device(lines, number, device)
+        lines.extend(f"site {number} {text}" for text, number in self._sites.items())
+        lines.append(f"end {len(lines)}\n")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines))
+        return {"lost": list(self._lost), "events": sum(len(device.codes) for device in self._devices)}
+
+    # ---- torch's history ----
+
+    def _restart(self):
+        """Clears the history. Every torch since 2.4 does so where recording is turned off."""
+        record = self._torch.cuda.memory._record_memory_history
+        record(None)
+        record("all", context="alloc" if self._frames else None, stacks="python", max_entries=MAX_ENTRIES)
+
+    def _num_allocated(self, device):
+        return self._torch._C._cuda_memoryStats(device)["allocation"]["all"]["allocated"]
+
+    def _lose(self, reason):
+        if reason not in self._lost:
+            self._lost.append(reason)
+
+    def _note_calls(self, name):
+        """`name` of torch._C empties the cache: a call is an event, also where it frees nothing now."""
+        call = getattr(self._torch._C, name, None)
+        if call is None:
+            return
+
+        def noted(*arguments):
+            self.drain()
+            call(*arguments)
+            self.drain_emptied()
+
+        setattr(self._torch._C, name, noted)
+
+    def drain_emptied(self):
+        """The cache was emptied: the segments that this freed are no event of their own."""
+        self.drain()
+        for device in self._devices:
+            if not device.codes or device.codes[-1] != _EMPTY:
+                device.add(_EMPTY, 0)
+
+    def _take_what_is_held(self, segments):
+        """What was allocated before the start, in the order of addresses."""
+        self._private.learn(segments)
+        for segment in segments:
+            held = [block for block in segment["blocks"] if block["state"].startswith("active")]
+            if held:
+                self._lose("memory was allocated before the recording began")
+            device = self._devices[segment["device"]]
+            for block in held:
+                pool = self._pool(device, segment["stream"], block["address"])
+                device.allocate(block["address"], block["requested_size"], pool)
+
+    # ---- Entries to events ----
+
+    def _take(self, device, entries):
+        emptied = False  # segments went back, and nothing has yet said why
+        for entry in entries:
+            action = entry["action"]
+            if action in _FREES_SEGMENT:
+                emptied |= not self._released(device, entry)
+                continue
+            # The allocator frees segments by itself only where it needs one; else the program did.
+            if emptied and action not in _TAKES_SEGMENT and action != "oom":
+                device.add(_EMPTY, 0)
+            emptied = False
+            if action == "alloc":
+                pool = self._pool(device, entry["stream"], entry["addr"])
+                device.allocate(entry["addr"], entry["size"], pool)
+                if self._frames:
+                    device.sites.append(self._site(entry.get("frames", ())))
+            elif action == "free_completed":
+                block = device.blocks.pop(entry["addr"], None)
+                if block is not None:
+                    device.add(_FREE, block)
+            elif action == "oom":
+                device.add(_OOM, entry["size"])
+                device.oom_pools.append(self._pool(device, entry["stream"], None))
+        if emptied:
+            device.add(_EMPTY, 0)
+
+    def _pool(self, device, stream, address):
+        pool = (0, 0) if address is None else self._private.pool_of(address)
+        return device.pools.setdefault((stream, pool), len(device.pools))
+
+    def _released(self, device, entry):
+        """Whether the segment was a private pool's."""
+        pool = self._private.pool_of(entry["addr"])
+        if pool == (0, 0):
+            return False
+        index = self._pool(device, entry["stream"], entry["addr"])
+        if device.codes[-1] != _RELEASE or device.values[-1] != index:
+            device.add(_RELEASE, index)
+        return True
+
+    def _site(self, frames):
+        number = self._site_of.get(id(frames))
+        if number is None:
+            text = " < ".join(f"{f['filename']}:{f['line']} {f['name']}" for f in frames[:MAX_FRAMES])
+            number = self._sites.setdefault(" ".join(text.split()), len(self._sites))
+            self._site_of[id(frames)] = number
+        return number
+
+    # ---- The file ----
+
+    def _append_device(self, lines, number, device):
+        lines.append(f"device {number}")
+        lines.append(f"fraction {self._fraction(number)}")
+        for (_, pool), index in device.pools.items():
+            lines.append(f"pool {index} {'shared' if pool == (0, 0) else 'private'}")
+        sites, oom_pools = iter(device.sites), iter(device.oom_pools)
+        for code, value in zip(device.codes, device.values):
+            if code >= 0:
+                lines.append(f"a {value} {code} {next(sites)}" if device.sites else f"a {value} {code}")
+            elif code == _FREE:
+                lines.append(f"f {value}")
+            elif code == _EMPTY:
+                lines.append("e")
+            elif code == _RELEASE:
+                lines.append(f"r {value}")
+            elif code == _OOM:
+                lines.append(f"o {value} {next(oom_pools)}")
+            else:
+                lines.append(f"m {self._marks[value]}")
+
+    def _fraction(self, device):
+        get = getattr(self._torch._C, "_cuda_getMemoryFraction", None)  # since torch 2.7
+        return get(device) if get else 1
+
+
+_recorder = None
+
+
+def start(torch, frames=False):
+    """Records from now on, or from the program's first use of CUDA. Call it right after `import torch`."""
+    global _recorder
+    _recorder = Recorder(torch, frames)
+    torch.cuda._lazy_call(_recorder.begin)
+
+
+def drain():
+    """To be called now and then, such as after each optimizer step, so that torch's history stays short."""
+    if _recorder is not None:
+        _recorder.drain()
+
+
+def mark(name):
+    """A phase of the program, `name`, begins."""
+    if _recorder is not None:
+        _recorder.mark(name)
+
+
+def write(path):
+    """Writes the file. Returns {"events": their number, "lost": [why events are missing, ...]}."""
+    if _recorder is None:
+        raise RuntimeError("events.write: expected a call of events.start before, got none")
+    return _recorder.write(path)

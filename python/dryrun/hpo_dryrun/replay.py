@@ -1,0 +1,112 @@
+"""A recorded run (events.py) on other GPUs and under other settings of the caching allocator, without
+running the program again: hpo-replay sends the recorded requests through a model of torch's allocator.
+
+This answers for a GPU on which the program requests the same memory in the same order: same_kernels.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+from typing import List, Optional
+
+PROGRAM = "hpo-replay"
+# Options of PYTORCH_ALLOC_CONF that do not change which GPU memory is taken.
+_FRACTION = "per_process_memory_fraction"
+_WITHOUT_EFFECT = ("backend", "pinned_", "release_lock_on_cudamalloc", "throw_on_cudamalloc_oom")
+
+
+class ReplayError(Exception):
+    """One line: what was expected, what came, where."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A GPU, and the settings of the allocator there."""
+
+    usable_bytes: int  # what the program may hold: without contexts, other processes, NCCL's buffers
+    settings: Optional[str] = None  # as PYTORCH_ALLOC_CONF; None: those of the recorded run
+    total_bytes: Optional[int] = None  # of the GPU, which a fraction is a share of; None: usable_bytes
+    memory_fraction: Optional[float] = None  # None: as the recorded program set it
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a target needs; of a program that uses several GPUs, the one that needs most of it."""
+
+    device: int
+    allocated_peak: int
+    reserved_peak: int
+    fragmentation: int  # reserved and not allocated, at the peak of reserved bytes
+    retries: int  # times that the cache was freed for a request
+    out_of_memory_event: Optional[int]  # number of the first request that ran out of memory
+    # Number of the first request that ran out of memory in the recorded run and does not here: the
+    # program goes on in another way, so the peaks are those until then. Run it on this GPU.
+    unknown_from_event: Optional[int]
+
+    @property
+    def ran_out(self) -> bool:
+        return self.out_of_memory_event is not None
+
+
+def run(path, targets) -> List[Result]:
+    """The result for each target, in their order. Raises ReplayError."""
+    recorded = _recorded_settings(path)
+    lines = "".join(_line(target, recorded) + "\n" for target in targets)
+    try:
+        done = subprocess.run([_program(), os.fspath(path)], input=lines, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise ReplayError(f"{PROGRAM}: {error.strerror}") from error
+    if done.returncode != 0:
+        raise ReplayError(done.stderr.strip() or f"{PROGRAM} ended with status {done.returncode}")
+    found = {}
+    for line in done.stdout.splitlines():
+        fields = json.loads(line)
+        target, result = fields.pop("target"), Result(**fields)
+        if target not in found or _need(result) > _need(found[target]):
+            found[target] = result
+    if len(found) != len(targets):
+        raise ReplayError(f"{path}: expected the events of a program that used a GPU, got none")
+    return [found[number] for number in range(len(targets))]
+
+
+def _need(result):
+    return (result.ran_out, result.reserved_peak)
+
+
+def _recorded_settings(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            file.readline()
+            return file.readline().partition(" ")[2].strip()
+    except OSError as error:
+        raise ReplayError(f"{path}: {error.strerror}") from error
+
+
+def _line(target, recorded_settings):
+    """The target as hpo-replay reads it, which does not know options without an effect on GPU memory."""
+    total = target.usable_bytes if target.total_bytes is None else target.total_bytes
+    fraction = target.memory_fraction
+    if fraction is None and target.settings is not None and _FRACTION in recorded_settings:
+        fraction = 1.0  # what was recorded came from the settings, which are replaced
+    options = []
+    settings = recorded_settings if target.settings is None else target.settings
+    for option in "".join(settings.split()).split(","):
+        if option.startswith(_FRACTION + ":"):
+            fraction = option.partition(":")[2] if target.memory_fraction is None else fraction
+        elif option and not option.startswith(_WITHOUT_EFFECT):
+            options.append(option)
+    return f"{target.usable_bytes} {total} {'-' if fraction is None else fraction} {','.join(options)}"
+
+
+def _program():
+    """In the package, in HPO_BIN_DIR (a build), or on PATH."""
+    for folder in (pathlib.Path(__file__).parent / "bin", os.environ.get("HPO_BIN_DIR")):
+        if folder and os.access(os.path.join(folder, PROGRAM), os.X_OK):
+            return os.path.join(folder, PROGRAM)
+    found = shutil.which(PROGRAM)
+    if found is None:
+        raise ReplayError(f"{PROGRAM}: expected it in the package, in HPO_BIN_DIR or on PATH, and it is in none")
+    return found
