@@ -37,6 +37,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
   HPO_CUDA_CALL(cudaStreamSynchronize);
+  hpoEmulatedCountWait();
   return cudaSuccess;
 }
 

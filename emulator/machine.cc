@@ -202,3 +202,11 @@ int hpoEmulatedSilent(const char* call) {
   if (machine.log().is_on()) machine.log().Write(call);
   return machine.CountCall(call);
 }
+
+namespace {
+std::atomic<long long> g_num_waits{0};
+}
+
+void hpoEmulatedCountWait() { ++g_num_waits; }
+
+long long hpoEmulatedWaits() { return g_num_waits; }

@@ -103,4 +103,8 @@ extern "C" {
 [[noreturn]] void hpoEmulatedMissing(const char* call);
 // A call of a library that computes: counts it, and returns 0 or a fault's code.
 int hpoEmulatedSilent(const char* call);
+// Counts a call that waits for a stream, as each copy of a value to the host does.
+void hpoEmulatedCountWait();
+// Number of those calls in this process so far.
+long long hpoEmulatedWaits();
 }

@@ -20,13 +20,14 @@ _WRAPPERS = re.compile(r"(^|\.)(module|_orig_mod|_fsdp_wrapped_module|_checkpoin
 
 class Modules:
     """`counts(device)`: number of allocations so far. `begins`, `ends`: called with a root module when its
-    forward begins and ends."""
+    forward begins and ends; `new_root`: before the first of it."""
 
-    def __init__(self, torch, counts, begins, ends):
+    def __init__(self, torch, counts, begins, ends, new_root):
         self._torch = torch
         self._counts = counts
         self._begins = begins
         self._ends = ends
+        self._new_root = new_root
         self._names = weakref.WeakKeyDictionary()
         self._roots = weakref.WeakSet()
         self._stack = []
@@ -45,20 +46,26 @@ class Modules:
 
     # ---- What runs ----
 
+    def _is_followed(self):
+        """Not while torch.compile runs the hook for its own sake. Of other threads, those of a backward pass
+        count, which compute checkpointed parts again: the main thread waits for them."""
+        return not self._torch.compiler.is_compiling() and (
+            threading.get_ident() == self._thread or BACKWARD in self._stack)
+
     def _enter(self, module, _inputs):
-        if self._torch.compiler.is_compiling() or threading.get_ident() != self._thread:
+        if not self._is_followed():
             return
-        if not any(name[:1] != "(" for name in self._stack):
-            if module not in self._roots:
+        if not self._stack:
+            if module not in self._names:
                 self._name(module)
             self._begins(module)
         self.push(self._names.get(module) or type(module).__name__)
 
     def _leave(self, module, _inputs, _output):
-        if self._torch.compiler.is_compiling() or threading.get_ident() != self._thread:
+        if not self._is_followed():
             return
         self.pop()
-        if not any(name[:1] != "(" for name in self._stack):
+        if not self._stack:
             self._ends(module)
 
     def push(self, name):
@@ -79,6 +86,7 @@ class Modules:
         self._roots.add(root)
         for name, module in root.named_modules():
             self._names[module] = _readable(name) or type(root).__name__
+        self._new_root()
 
     def _stamp(self, name):
         label = self._labels.setdefault(name, len(self._labels))

@@ -20,8 +20,11 @@ import time
 
 from . import events, modules, overheads, steps, torch_build
 from .peaks import Peaks
+from .watch import Watch, waits
 
+DRAIN_EVERY = 50_000  # allocations
 _observer = None
+_overhead = None
 
 
 def options():
@@ -62,9 +65,6 @@ def before_torch(folder):
     os.environ["HPO_EMULATED_CONTEXT"] = f"{found.context_bytes + found.workspace_bytes}B"
 
 
-_overhead = None
-
-
 def install(torch):
     """Torch has been imported."""
     global _observer
@@ -83,7 +83,9 @@ class Observer:
         self._all_stepped = False
         self._without_optimizer = False  # its parameters are changed by the program's own code
         self._backwards = 0
-        self._readbacks = 0  # since the last step
+        self._watch = None
+        self._drained_at = 0
+        self._waits_at_step = 0
         self._most_readbacks = given.get("readbacks") or sys.maxsize
         self._cpu_steps = 0
         self._oom = None
@@ -109,13 +111,11 @@ class Observer:
         """The program begins to use CUDA."""
         torch = self._torch
         self._peaks = Peaks(torch)
-        self._modules = modules.Modules(torch, self._peaks.num_allocations, self._begins, self._ends)
+        self._modules = modules.Modules(torch, self._peaks.num_allocations, self._begins, self._ends,
+                                        self._find_owners)
         self._modules.use_devices([torch.cuda.current_device()])
         torch._C._cuda_attach_out_of_memory_observer(self._on_out_of_memory)
-        trace = _optional("torch.cuda._gpu_trace", "")
-        if trace is not None and hasattr(torch._C, "_activate_gpu_trace"):
-            trace.register_callback_for_stream_synchronization(self._on_readback)
-            torch._C._activate_gpu_trace()
+        self._watch = Watch(self._look)
         self._save()
 
     def _in_child(self):
@@ -195,7 +195,7 @@ class Observer:
             _end(1)
 
     def _count_step(self):
-        self._readbacks = 0
+        self._waits_at_step = waits()
         self._modules.use_devices(self._peaks.used_devices())
         self._all_stepped = self._all_stepped or not self._waiting_optimizers()
         self._steps.step(self._peaks.take(), time.time(), self._all_stepped)
@@ -211,17 +211,26 @@ class Observer:
         return [o for o in optimizers if id(o) not in self._stepped
                 and any(p.is_cuda and id(p) not in done for p in _parameters(o))]
 
-    def _find_owners(self, optimizers):
-        events.drain()
+    def _find_owners(self, optimizers=()):
+        self._drain()
         blocks = {number: device.blocks for number, device in enumerate(events._recorder._devices)}
         self._modules.find_owners(blocks, optimizers)
 
-    def _on_readback(self, _stream):
+    def _drain(self):
+        """Torch's history is a ring: it is read before it is full."""
+        self._drained_at = self._peaks.num_allocations(self._torch.cuda.current_device())
+        events.drain()
+
+    def _look(self):
+        """Called in the main thread, a few times a second."""
         if self._off:
             return
-        self._readbacks += 1
-        if self._readbacks > self._most_readbacks:
+        if self._peaks.num_allocations(self._torch.cuda.current_device()) - self._drained_at > DRAIN_EVERY:
+            self._drain()
+        if waits() - self._waits_at_step > self._most_readbacks:
             self._finish("readbacks")
+        elif self._steps.is_over(time.time()):
+            self._finish("enough")
 
     def _on_out_of_memory(self, device, requested, _total, _free):
         if self._oom is None:
@@ -272,7 +281,7 @@ class Observer:
         phases = self._steps.peaks(self._peaks.take())
         return {"end": end, "until": self._steps.until, "steps": self._steps.count, "alike": self._steps.alike,
                 "enough": self._steps.enough, "phase": self._steps.where, "backwards": self._backwards,
-                "readbacks": self._readbacks, "out_of_memory": self._oom,
+                "readbacks": waits() - self._waits_at_step, "out_of_memory": self._oom,
                 "error_type": self._error and self._error[0], "error": self._error and self._error[1],
                 "rank": int(os.environ.get("RANK", 0)), "world_size": int(os.environ.get("WORLD_SIZE", 1)),
                 "local_world_size": int(os.environ.get("LOCAL_WORLD_SIZE") or os.environ.get("WORLD_SIZE", 1)),

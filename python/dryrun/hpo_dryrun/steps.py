@@ -150,8 +150,10 @@ class Steps:
             phase = FIRST_STEP if number == 0 else STEADY_STEP
             self._add(found, phase, part)
         last = self._part
-        if last.begun or not self._parts or _exceeds(last.step_peaks, self._parts[-1].step_peaks):
-            self._add(found, AFTER if self._parts else FIRST_STEP, last)
+        if last.begun or not self._parts:
+            self._add(found, STEADY_STEP if self._parts else FIRST_STEP, last)
+        elif _exceeds(last.step_peaks, self._parts[-1].step_peaks):
+            self._add(found, AFTER, last)
         return found
 
     def _add(self, found, phase, part):
