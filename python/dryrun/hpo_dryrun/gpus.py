@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 import json
+import os
 import re
 import subprocess
 
@@ -28,11 +29,15 @@ class Gpu:
         return f"{self.name}:{self.total_bytes >> 20}MiB" if self.sized else self.name
 
 
-def known(library_folder):
-    """All GPUs of the emulator in `library_folder`, by its own list."""
+def known(library_folder, capabilities=None):
+    """All GPUs of the emulator in `library_folder`, by its own list. `capabilities`: those that the
+    program's torch has kernels for, as torch_build.TorchBuild has them."""
     program = library_folder / "emulated_card"
+    env = dict(os.environ)
+    if capabilities is not None:
+        env["HPO_EMULATED_CAPABILITIES"] = ",".join(map(str, capabilities))
     try:
-        done = subprocess.run([str(program), "--list"], capture_output=True, text=True, check=False)
+        done = subprocess.run([str(program), "--list"], env=env, capture_output=True, text=True, check=False)
     except OSError as error:
         raise UsageError(f"{program}: {error.strerror}") from error
     if done.returncode != 0:

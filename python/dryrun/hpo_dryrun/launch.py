@@ -80,13 +80,20 @@ def _joined(*parts):
     return os.pathsep.join(str(part) for part in parts if part)
 
 
+def torch_of(command):
+    """The build of torch that `command` runs with, a torch_build.TorchBuild. Raises UsageError."""
+    try:
+        return torch_build.of_interpreter(_interpreter(command, os.environ.get("PATH")))
+    except torch_build.TorchMissing as error:
+        raise UsageError(str(error)) from error
+
+
 def environment(request, scratch):
     folder = library_folder()
     env = dict(os.environ)
     try:
-        build = torch_build.of_interpreter(_interpreter(request.command, env.get("PATH")), env)
-        env = stand_ins.environment(build, folder, scratch, env)
-    except (torch_build.TorchMissing, FileNotFoundError) as error:
+        env = stand_ins.environment(torch_of(request.command), folder, scratch, env)
+    except FileNotFoundError as error:
         raise UsageError(str(error)) from error
     env.update(
         HPO_EMULATED_CARD=request.gpu.name, HPO_EMULATED_CARDS=str(request.count),
