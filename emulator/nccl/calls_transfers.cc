@@ -1,4 +1,5 @@
 // libnccl: collectives, sends and receives, user operations, and memory.
+#include <algorithm>
 #include <optional>
 
 #include "emulator/machine.h"
@@ -13,44 +14,37 @@ using hpo::emulator::nccl::Kind;
 using hpo::emulator::nccl::kInvalidArgument;
 using hpo::emulator::nccl::kNumDataTypes;
 using hpo::emulator::nccl::kNumReductions;
+using hpo::emulator::nccl::kSum;
 using hpo::emulator::nccl::Operation;
 using hpo::emulator::nccl::Report;
 using hpo::emulator::nccl::Run;
 using hpo::emulator::nccl::Transfer;
 
-// A reduction of a call: a user's has one number for all ranks to agree on.
-int Common(int reduction) { return reduction < kNumReductions ? reduction : kNumReductions; }
+struct Place {
+  const void* from;
+  void* to;
+  void* stream;
+};
 
-int Move(void* handle, const Transfer& transfer) {
+// `operation` as the call has it.
+int Move(void* handle, Operation operation, const Place& place) {
   const auto communicator = Find(handle);
   if (communicator == nullptr) {
     return Report({kInvalidArgument, "not a communicator, or one that was destroyed"});
   }
-  const int type = transfer.operation.type;
-  if (type < 0 || type >= kNumDataTypes) {
-    return Report({kInvalidArgument, "data type " + std::to_string(type) + " is not known"});
+  if (operation.type < 0 || operation.type >= kNumDataTypes) {
+    return Report({kInvalidArgument, "no data type " + std::to_string(operation.type)});
   }
-  const auto moved = std::make_shared<Transfer>(transfer);
-  return Run({[=] { return communicator->Begin(*moved); },
-              [=] { return communicator->End(*moved); }, nullptr});
-}
-
-int Reduced(void* handle, Kind kind, const void* from, void* to, size_t count, int type,
-            int reduction, int root) {
-  return Move(handle, {.operation = {.kind = kind,
-                                     .type = type,
-                                     .reduction = Common(reduction),
-                                     .root = root,
-                                     .count = count},
-                       .from = from,
-                       .to = to,
-                       .user_reduction = reduction});
-}
-
-int Moved(void* handle, Kind kind, const void* from, void* to, size_t count, int type, int root) {
-  return Move(handle, {.operation = {.kind = kind, .type = type, .root = root, .count = count},
-                       .from = from,
-                       .to = to});
+  const auto transfer = std::make_shared<Transfer>();
+  transfer->user_reduction = operation.reduction;
+  // A user's operation has one number for all ranks to agree on.
+  operation.reduction = std::min<int32_t>(operation.reduction, kNumReductions);
+  transfer->operation = operation;
+  transfer->from = place.from;
+  transfer->to = place.to;
+  transfer->stream = place.stream;
+  return Run({[=] { return communicator->Begin(*transfer); },
+              [=] { return communicator->End(*transfer); }, nullptr});
 }
 
 // Handles of what NCCL registers: it moves no data, so there is nothing to remember.
@@ -69,62 +63,64 @@ int Deregister(void* handle) {
 extern "C" {
 
 int ncclAllReduce(const void* from, void* to, size_t count, int type, int reduction, void* handle,
-                  void*) {
+                  void* stream) {
   HPO_NCCL_CALL(ncclAllReduce);
-  return Reduced(handle, Kind::kAllReduce, from, to, count, type, reduction, 0);
+  return Move(handle, {Kind::kAllReduce, type, reduction, 0, count}, {from, to, stream});
 }
 
 int ncclReduce(const void* from, void* to, size_t count, int type, int reduction, int root,
-               void* handle, void*) {
+               void* handle, void* stream) {
   HPO_NCCL_CALL(ncclReduce);
-  return Reduced(handle, Kind::kReduce, from, to, count, type, reduction, root);
+  return Move(handle, {Kind::kReduce, type, reduction, root, count}, {from, to, stream});
 }
 
 int ncclReduceScatter(const void* from, void* to, size_t count, int type, int reduction,
-                      void* handle, void*) {
+                      void* handle, void* stream) {
   HPO_NCCL_CALL(ncclReduceScatter);
-  return Reduced(handle, Kind::kReduceScatter, from, to, count, type, reduction, 0);
+  return Move(handle, {Kind::kReduceScatter, type, reduction, 0, count}, {from, to, stream});
 }
 
 int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, void* handle,
-                  void*) {
+                  void* stream) {
   HPO_NCCL_CALL(ncclBroadcast);
-  return Moved(handle, Kind::kBroadcast, from, to, count, type, root);
+  return Move(handle, {Kind::kBroadcast, type, kSum, root, count}, {from, to, stream});
 }
 
-int ncclBcast(void* buffer, size_t count, int type, int root, void* handle, void*) {
+int ncclBcast(void* buffer, size_t count, int type, int root, void* handle, void* stream) {
   HPO_NCCL_CALL(ncclBcast);
-  return Moved(handle, Kind::kBroadcast, buffer, buffer, count, type, root);
+  return Move(handle, {Kind::kBroadcast, type, kSum, root, count}, {buffer, buffer, stream});
 }
 
-int ncclAllGather(const void* from, void* to, size_t count, int type, void* handle, void*) {
+int ncclAllGather(const void* from, void* to, size_t count, int type, void* handle, void* stream) {
   HPO_NCCL_CALL(ncclAllGather);
-  return Moved(handle, Kind::kAllGather, from, to, count, type, 0);
+  return Move(handle, {Kind::kAllGather, type, kSum, 0, count}, {from, to, stream});
 }
 
-int ncclAlltoAll(const void* from, void* to, size_t count, int type, void* handle, void*) {
+int ncclAlltoAll(const void* from, void* to, size_t count, int type, void* handle, void* stream) {
   HPO_NCCL_CALL(ncclAlltoAll);
-  return Moved(handle, Kind::kAllToAll, from, to, count, type, 0);
+  return Move(handle, {Kind::kAllToAll, type, kSum, 0, count}, {from, to, stream});
 }
 
-int ncclGather(const void* from, void* to, size_t count, int type, int root, void* handle, void*) {
+int ncclGather(const void* from, void* to, size_t count, int type, int root, void* handle,
+               void* stream) {
   HPO_NCCL_CALL(ncclGather);
-  return Moved(handle, Kind::kGather, from, to, count, type, root);
+  return Move(handle, {Kind::kGather, type, kSum, root, count}, {from, to, stream});
 }
 
-int ncclScatter(const void* from, void* to, size_t count, int type, int root, void* handle, void*) {
+int ncclScatter(const void* from, void* to, size_t count, int type, int root, void* handle,
+                void* stream) {
   HPO_NCCL_CALL(ncclScatter);
-  return Moved(handle, Kind::kScatter, from, to, count, type, root);
+  return Move(handle, {Kind::kScatter, type, kSum, root, count}, {from, to, stream});
 }
 
-int ncclSend(const void* from, size_t count, int type, int peer, void* handle, void*) {
+int ncclSend(const void* from, size_t count, int type, int peer, void* handle, void* stream) {
   HPO_NCCL_CALL(ncclSend);
-  return Moved(handle, Kind::kSend, from, nullptr, count, type, peer);
+  return Move(handle, {Kind::kSend, type, kSum, peer, count}, {from, nullptr, stream});
 }
 
-int ncclRecv(void* to, size_t count, int type, int peer, void* handle, void*) {
+int ncclRecv(void* to, size_t count, int type, int peer, void* handle, void* stream) {
   HPO_NCCL_CALL(ncclRecv);
-  return Moved(handle, Kind::kReceive, nullptr, to, count, type, peer);
+  return Move(handle, {Kind::kReceive, type, kSum, peer, count}, {nullptr, to, stream});
 }
 
 // `residence` is ncclScalarHostImmediate, 1, or ncclScalarDevice, 0: read when it is used.

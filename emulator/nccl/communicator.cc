@@ -5,6 +5,7 @@
 #include "emulator/device_values.h"
 #include "emulator/machine.h"
 #include "emulator/nccl/reduction.h"
+#include "emulator/streams/streams.h"
 
 namespace hpo::emulator::nccl {
 namespace {
@@ -46,6 +47,21 @@ RankFileOptions OptionsOf(const Place& place) {
   options.patience = std::chrono::seconds(settings.wait_seconds);
   if (!settings.state_file.empty()) options.path = settings.state_file + ".nccl-" + place.name;
   return options;
+}
+
+bool IsCaptured(void* stream) {
+  CaptureInfo info;
+  const StreamCode code = Streams::Get().GetCaptureInfo(stream, info);
+  return code == kStreamOk && info.status == CaptureStatus::kActive;
+}
+
+void ForgetResult(const Transfer& transfer, int num_ranks) {
+  const Operation& operation = transfer.operation;
+  if (operation.kind == Kind::kSend) return;
+  const bool from_each = operation.kind == Kind::kAllGather || operation.kind == Kind::kAllToAll ||
+                         operation.kind == Kind::kGather;
+  const size_t bytes = operation.count * BytesOf(operation.type);
+  Forget(transfer.to, from_each ? bytes * static_cast<size_t>(num_ranks) : bytes);
 }
 
 bool IsReduced(Kind kind) {
@@ -165,6 +181,12 @@ Outcome Communicator::Begin(Transfer& transfer) {
             Describe(operation) + ": there are " + std::to_string(place_.num_ranks) + " ranks"};
   }
   if (Outcome connected = Connect(operation); !connected.ok()) return connected;
+  transfer.is_captured = operation.kind != Kind::kSplit && IsCaptured(transfer.stream);
+  if (transfer.is_captured) {
+    Streams::Get().Enqueue(transfer.stream, NodeKind::kKernel,
+                           [=, ranks = place_.num_ranks] { ForgetResult(transfer, ranks); });
+    return {};
+  }
   if (operation.kind == Kind::kReceive) return {};
   if (operation.kind == Kind::kSend) return letters_.Send(operation, Given(transfer));
   std::optional<std::string> given =
@@ -176,7 +198,7 @@ Outcome Communicator::Begin(Transfer& transfer) {
 
 Outcome Communicator::End(Transfer& transfer) {
   const Operation& operation = transfer.operation;
-  if (operation.kind == Kind::kSend) return {};
+  if (transfer.is_captured || operation.kind == Kind::kSend) return {};
   if (operation.kind == Kind::kReceive) {
     transfer.values.resize(1);
     Outcome received = letters_.Receive(operation, transfer.values.front());

@@ -22,9 +22,11 @@ struct Transfer {
   Operation operation;
   const void* from = nullptr;
   void* to = nullptr;
-  int user_reduction = 0;  // by number, for reduction kNumReductions
-  uint64_t number = 0;     // set by Begin
-  Values values;           // set by End: what each rank gave
+  void* stream = nullptr;
+  int user_reduction = 0;    // by number, for reduction kNumReductions
+  bool is_captured = false;  // set by Begin
+  uint64_t number = 0;       // set by Begin
+  Values values;             // set by End: what each rank gave
 };
 
 // Where a rank of a new communicator is.
@@ -48,7 +50,8 @@ class Communicator {
   Outcome AwaitRanks() { return file_->AwaitRanks(place_.rank); }
 
   // The two halves of a transfer. In between, one thread may begin those of other ranks. Known
-  // values arrive at Begin or End, unknown ones are forgotten there.
+  // values arrive at Begin or End, unknown ones are forgotten there. On a stream that is being
+  // captured, ranks do not meet: what the graph transfers is unknown, each time it is launched.
   Outcome Begin(Transfer& transfer);
   Outcome End(Transfer& transfer);
 

@@ -35,7 +35,6 @@ constexpr int kNumDevices = 4;
 class FourGpus : public ::testing::Environment {
  public:
   void SetUp() override {
-    setenv("HPO_EMULATED_CARD", "a100", 1);
     setenv("HPO_EMULATED_CARDS", std::to_string(kNumDevices).c_str(), 1);
     setenv("HPO_EMULATED_WAIT", "60", 1);
     setenv("HPO_EMULATED_STATE", StateFile().c_str(), 1);
