@@ -61,11 +61,11 @@ def choose(words, all_gpus):
 
 def _one(word, all_gpus):
     name, colon, size = word.partition(":")
-    by_name = {key: gpu for gpu in all_gpus for key in (gpu.name, *gpu.aliases)}
+    by_name = {_canonical(key): gpu for gpu in all_gpus for key in (*gpu.aliases, gpu.product, gpu.name)}
     gpu = by_name.get(_canonical(name))
     if gpu is None:
-        near = difflib.get_close_matches(_canonical(name), by_name, 3, 0.5)
-        meant = f"; did you mean {' or '.join(near)}?" if near else ""
+        near = [by_name[key].name for key in difflib.get_close_matches(_canonical(name), by_name, 3, 0.5)]
+        meant = f"; did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
         names = ", ".join(gpu.name for gpu in all_gpus)
         raise UsageError(f"--gpu: no GPU '{name}'{meant} (there are: {names})")
     if not colon:
@@ -74,6 +74,6 @@ def _one(word, all_gpus):
 
 
 def _canonical(name):
-    """"NVIDIA A100 40GB" and "RTX_3090" in the spelling of the list."""
-    text = re.sub(r"[\s_]+", "-", name.strip().lower())
-    return re.sub(r"^(nvidia-|geforce-|tesla-)+", "", text).replace("rtx-", "rtx")
+    """Without what makes no difference, as the emulator does: "NVIDIA GeForce RTX 3090" is "3090"."""
+    text = re.sub(r"[^a-z0-9]", "", name.lower())
+    return re.sub(r"^(nvidia|geforce|tesla|rtx)+", "", text)
