@@ -12,6 +12,11 @@
 #define HPO_LIBRARY_CALL(name) \
   if (const int fault = hpoEmulatedSilent(#name); fault != 0) return fault
 
+// The same for a call that writes device memory with what nobody knows (device_values.h). A call
+// that knows which ranges it writes begins with HPO_LIBRARY_CALL, and remembers or forgets those.
+#define HPO_COMPUTE_CALL(name) \
+  if (const int fault = hpoEmulatedCompute(#name); fault != 0) return fault
+
 namespace hpo::emulator {
 
 // INVALID_VALUE of cuSOLVER and cuSPARSE.

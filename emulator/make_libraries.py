@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes what the emulated card takes from the torch it is built for.
 
-usage: make_libraries.py OUT SOURCE...                  known_calls.inc, and an empty
-                                                        torch_capabilities.inc
+usage: make_libraries.py OUT SOURCE...                  known_calls.inc, driver_entries.inc, and an
+                                                        empty torch_capabilities.inc
        make_libraries.py OUT SOURCE... --torch TORCH    the same for torch's libraries in TORCH, and
                                                         for each library that they are linked with
                                                         LIBRARY.cc and LIBRARY.map
@@ -33,6 +33,10 @@ OWNERS = [("cusparseLt", "libcusparseLt.so.0"), ("nccl", "libnccl.so.2"),
           ("cuFile", "libcufile.so.0"), ("cufile", "libcufile.so.0")]
 OTHER_VERSIONS = {"NVSHMEM": "libnvshmem_host.so.3"}
 DRIVER = "libcuda.so.1"
+# Calls of the driver that programs look up in libcuda and torch does not ask for: not emulated.
+LOOKED_UP = ["cuCtxCreate_v2", "cuCtxDestroy_v2", "cuLibraryLoadData", "cuModuleGetGlobal_v2",
+             "cuModuleLoadFatBinary", "cuOccupancyMaxActiveClusters", "cuTensorMapEncodeIm2col"]
+DRIVER_CALL = re.compile(r"HPO_DRIVER_CALL\((cu\w+)\)")
 WRITTEN = re.compile(r'(?:HPO_[A-Z]+_CALL\(|CountCall\(")(\w+)')
 
 
@@ -123,15 +127,20 @@ def main():
     parser.add_argument("--torch", type=pathlib.Path)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    calls = set()
+    calls, driver_calls = set(), set(LOOKED_UP)
     for source in given.sources:
+        driver_calls.update(DRIVER_CALL.findall(source.read_text()))
         calls.update(name for name in WRITTEN.findall(source.read_text()) if name != "name")
     numbers = []
     if given.torch is not None:
         for library, wanted in wanted_by_library(given.torch).items():
+            if library == DRIVER:
+                wanted.update({call: "" for call in driver_calls if call not in wanted})
             calls.update(write_library(given.out, library, wanted))
         numbers = capabilities(given.torch)
     write(given.out / "known_calls.inc", "".join(f'"{name}",\n' for name in sorted(calls)))
+    write(given.out / "driver_entries.inc",
+          "".join(f"HPO_DRIVER_ENTRY({name})\n" for name in sorted(driver_calls & calls)))
     write(given.out / "torch_capabilities.inc", "".join(f"{number},\n" for number in numbers))
 
 

@@ -5,17 +5,17 @@
 #include <cuda_runtime_api.h>
 
 #include "emulator/machine.h"
+#include "emulator/streams/streams.h"
 
 namespace hpo::emulator {
-
-// The device of the calling thread.
-int CurrentDevice();
-void SetCurrentDevice(int device);
 
 // Remembers an error for cudaGetLastError, and returns it.
 cudaError_t Done(cudaError_t code);
 // The error of this thread's calls so far; `take` forgets it.
 cudaError_t LastError(bool take);
+
+// The same for what Streams and EnqueueLaunch return.
+inline cudaError_t Done(int code) { return Done(static_cast<cudaError_t>(code)); }
 
 // Counts a call: the code it is to fail with, by a fault or since a sticky one, or success.
 cudaError_t EnterCall(const char* call);
@@ -30,5 +30,13 @@ int KernelArchitecture();
 #define HPO_CUDA_CALL(name)                                                              \
   if (const cudaError_t fault = hpo::emulator::EnterCall(#name); fault != cudaSuccess) { \
     return fault;                                                                        \
+  }                                                                                      \
+  static_assert(true)
+
+// The same for a call that may disturb the capture of a stream.
+#define HPO_UNSAFE_CALL(name)                                                            \
+  HPO_CUDA_CALL(name);                                                                   \
+  if (const int unsafe = hpo::emulator::Streams::Get().CheckUnsafeCall(); unsafe != 0) { \
+    return hpo::emulator::Done(unsafe);                                                  \
   }                                                                                      \
   static_assert(true)

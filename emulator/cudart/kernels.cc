@@ -1,28 +1,28 @@
 // libcudart: kernels. Their shape is checked; nothing runs.
-#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "emulator/cudart.h"
+#include "emulator/cudart/cudart.h"
+#include "emulator/streams/launches.h"
 
 namespace {
 
-using hpo::emulator::Card;
-using hpo::emulator::CurrentDevice;
 using hpo::emulator::Done;
-using hpo::emulator::Machine;
+using hpo::emulator::EnqueueLaunch;
+using hpo::emulator::LaunchShape;
+using hpo::emulator::SharedBytesPerBlock;
 
-struct LaunchShape {
+struct Configuration {
   dim3 grid;
   dim3 block;
   size_t shared;
   cudaStream_t stream;
 };
 
-thread_local std::vector<LaunchShape> t_configurations;
+thread_local std::vector<Configuration> t_configurations;
 
 // Names of kernels, kept where there is a log to write them to.
 struct KernelNames {
@@ -41,29 +41,7 @@ std::string KernelName(const void* function) {
   return found == Names().names.end() ? "?" : found->second;
 }
 
-std::string ShapeText(dim3 shape) {
-  return std::to_string(shape.x) + "," + std::to_string(shape.y) + "," + std::to_string(shape.z);
-}
-
-const Card& CurrentCard() { return Machine::Get().card(CurrentDevice()); }
-
-size_t SharedBytesPerBlock() {
-  return static_cast<size_t>(CurrentCard().shared_kib_per_block) << 10;
-}
-
-cudaError_t Launch(const void* function, dim3 grid, dim3 block, size_t shared) {
-  if (!Machine::Get().UseDevice(CurrentDevice())) return Done(cudaErrorMemoryAllocation);
-  if (auto& log = Machine::Get().log(); log.is_on()) {
-    log.Write("launch " + KernelName(function) + " grid " + ShapeText(grid) + " block " +
-              ShapeText(block) + " shared " + std::to_string(shared));
-  }
-  const size_t threads = size_t{block.x} * block.y * block.z;
-  const bool is_empty = threads == 0 || size_t{grid.x} * grid.y * grid.z == 0;
-  if (is_empty || threads > 1024 || grid.x > 0x7fffffffU || grid.y > 65535 || grid.z > 65535) {
-    return Done(cudaErrorInvalidConfiguration);
-  }
-  return shared > SharedBytesPerBlock() ? Done(cudaErrorInvalidValue) : cudaSuccess;
-}
+LaunchShape Shape(dim3 shape) { return {shape.x, shape.y, shape.z}; }
 
 }  // namespace
 
@@ -91,7 +69,7 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, CUstr
 }
 
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
-  const LaunchShape shape = t_configurations.back();
+  const Configuration shape = t_configurations.back();
   t_configurations.pop_back();
   *grid = shape.grid;
   *block = shape.block;
@@ -107,9 +85,13 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
 
 // Whichever way a kernel is launched, it counts as cudaLaunchKernel.
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**, size_t shared,
-                             cudaStream_t) {
+                             cudaStream_t stream) {
   HPO_CUDA_CALL(cudaLaunchKernel);
-  return Launch(function, grid, block, shared);
+  return Done(EnqueueLaunch({.kernel = KernelName(function),
+                             .grid = Shape(grid),
+                             .block = Shape(block),
+                             .shared_bytes = shared,
+                             .stream = stream}));
 }
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
@@ -147,17 +129,11 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int v
   return too_much ? Done(cudaErrorInvalidValue) : cudaSuccess;
 }
 
-// By threads and shared memory; registers are not known.
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* num_blocks, const void*,
                                                                    int block_size, size_t shared,
                                                                    unsigned int) {
   HPO_CUDA_CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags);
-  const Card& card = CurrentCard();
-  *num_blocks = std::min(32, card.threads_per_multiprocessor / std::max(1, block_size));
-  if (shared > 0) {
-    const int kib = static_cast<int>((shared + 1023) / 1024) + 1;
-    *num_blocks = std::min(*num_blocks, card.shared_kib_per_multiprocessor / kib);
-  }
+  *num_blocks = hpo::emulator::BlocksPerMultiprocessor(block_size, shared);
   return cudaSuccess;
 }
 

@@ -1,17 +1,12 @@
 // libcudart: errors, and what a thread remembers.
-#include "emulator/cudart.h"
+#include "emulator/cudart/cudart.h"
 
 namespace hpo::emulator {
 namespace {
 
-thread_local int t_device = 0;
 thread_local cudaError_t t_last_error = cudaSuccess;
 
 }  // namespace
-
-int CurrentDevice() { return t_device; }
-
-void SetCurrentDevice(int device) { t_device = device; }
 
 cudaError_t Done(cudaError_t code) {
   if (code != cudaSuccess) t_last_error = code;
@@ -68,6 +63,16 @@ const char* cudaGetErrorString(cudaError_t code) {
       return "emulated: a launch that failed";
     case cudaErrorNotReady:
       return "emulated: not ready";
+    case cudaErrorStreamCaptureUnsupported:
+      return "emulated: not allowed while a stream is being captured";
+    case cudaErrorStreamCaptureInvalidated:
+      return "emulated: the capture was spoiled by an earlier error";
+    case cudaErrorStreamCaptureUnjoined:
+      return "emulated: the captured stream does not wait for all streams of its capture";
+    case cudaErrorStreamCaptureIsolation:
+      return "emulated: a captured stream cannot wait for work outside its capture";
+    case cudaErrorCapturedEvent:
+      return "emulated: the event was recorded in a stream that is being captured";
     default:
       return "emulated: another error";
   }
