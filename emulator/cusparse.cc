@@ -112,7 +112,7 @@ int cusparseSpGEMM_workEstimation(void*, int, int, const void*, const void* a, c
 // All products with their places.
 int cusparseSpGEMM_compute(void*, int, int, const void*, const void* a, const void* b, const void*,
                            void* c, int type, int, void*, size_t* bytes, void*) {
-  HPO_LIBRARY_CALL(cusparseSpGEMM_compute);
+  HPO_COMPUTE_CALL(cusparseSpGEMM_compute);
   const int64_t products = NumProducts(Matrix(a), Matrix(b));
   SparseMatrix& result = Matrix(c);
   result.nonzeros = std::min(products, result.rows * result.columns);
