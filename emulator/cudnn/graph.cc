@@ -202,7 +202,7 @@ int cudnnBackendGetAttribute(void* descriptor, int attribute, int type, int64_t 
 }
 
 int cudnnBackendExecute(void*, void* plan, void* pack) {
-  HPO_LIBRARY_CALL(cudnnBackendExecute);
+  HPO_COMPUTE_CALL(cudnnBackendExecute);
   CheckKind("cudnnBackendExecute", plan, kExecutionPlan);
   CheckKind("cudnnBackendExecute", pack, kVariantPack);
   return kSuccess;

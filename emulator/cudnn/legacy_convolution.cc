@@ -112,7 +112,7 @@ int cudnnGetConvolutionBackwardFilterAlgorithm_v7(void*, const void* x, const vo
 int cudnnFindConvolutionForwardAlgorithmEx(void*, const void* x, const void*, const void* w,
                                            const void*, const void*, const void*, void*, int room,
                                            int* count, SearchAnswer* answers, void*, size_t) {
-  HPO_LIBRARY_CALL(cudnnFindConvolutionForwardAlgorithmEx);
+  HPO_COMPUTE_CALL(cudnnFindConvolutionForwardAlgorithmEx);
   return AnswerSearch(WorkspaceBytes("cudnnFindConvolutionForwardAlgorithmEx", x, nullptr, w), room,
                       count, answers);
 }
@@ -121,7 +121,7 @@ int cudnnFindConvolutionBackwardDataAlgorithmEx(void*, const void* w, const void
                                                 const void*, const void*, const void*, void*,
                                                 int room, int* count, SearchAnswer* answers, void*,
                                                 size_t) {
-  HPO_LIBRARY_CALL(cudnnFindConvolutionBackwardDataAlgorithmEx);
+  HPO_COMPUTE_CALL(cudnnFindConvolutionBackwardDataAlgorithmEx);
   return AnswerSearch(WorkspaceBytes("cudnnFindConvolutionBackwardDataAlgorithmEx", dy, nullptr, w),
                       room, count, answers);
 }
@@ -130,7 +130,7 @@ int cudnnFindConvolutionBackwardFilterAlgorithmEx(void*, const void* x, const vo
                                                   const void*, const void*, const void* dw, void*,
                                                   int room, int* count, SearchAnswer* answers,
                                                   void*, size_t) {
-  HPO_LIBRARY_CALL(cudnnFindConvolutionBackwardFilterAlgorithmEx);
+  HPO_COMPUTE_CALL(cudnnFindConvolutionBackwardFilterAlgorithmEx);
   return AnswerSearch(WorkspaceBytes("cudnnFindConvolutionBackwardFilterAlgorithmEx", x, dy, dw),
                       room, count, answers);
 }
