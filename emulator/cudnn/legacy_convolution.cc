@@ -36,12 +36,13 @@ std::vector<int64_t> Wide(const std::vector<int>& values) { return {values.begin
 
 ConvolutionTensor ReadTensor(const char* call, const void* descriptor) {
   const auto& tensor = LiveObjects<TensorDescriptor>().Find(call, descriptor);
-  return {tensor.data_type, Wide(tensor.sizes), Wide(tensor.strides)};
+  return MakeConvolutionTensor(tensor.data_type, Wide(tensor.sizes), Wide(tensor.strides));
 }
 
 ConvolutionTensor ReadFilter(const char* call, const void* descriptor) {
   const auto& filter = LiveObjects<FilterDescriptor>().Find(call, descriptor);
-  ConvolutionTensor tensor{filter.data_type, Wide(filter.sizes), Wide(PackedStrides(filter.sizes))};
+  ConvolutionTensor tensor = MakeConvolutionTensor(filter.data_type, Wide(filter.sizes),
+                                                   Wide(PackedStrides(filter.sizes)));
   if (filter.format == kChannelsLast) tensor.strides[1] = 1;
   return tensor;
 }
