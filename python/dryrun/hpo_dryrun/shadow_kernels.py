@@ -58,6 +58,22 @@ class Follower:
         for operation in self._operations.collectives():
             self._register(operation, shadow_collectives.kernel(self, operation))
         self.sizes.on_first = self._follow_all
+        self._watch_graphs()
+
+    def _watch_graphs(self):
+        """What a CUDA graph writes changes with each replay, unseen."""
+        graph = self._torch.cuda.CUDAGraph
+        begin, end = graph.capture_begin, graph.capture_end
+
+        def capture_begin(*args, **kwargs):
+            begin(*args, **kwargs)
+            self.store.capturing += 1
+
+        def capture_end(*args, **kwargs):
+            self.store.capturing -= 1
+            end(*args, **kwargs)
+
+        graph.capture_begin, graph.capture_end = capture_begin, capture_end
 
     def _register(self, operation, kernel):
         name = operation.namespace
@@ -99,7 +115,10 @@ class Follower:
         if key not in self._numbers:
             if len(self._numbers) > 1000:
                 self._numbers.clear()
-            self._numbers[key] = torch.full((), value, dtype=dtype, device="cpu")
+            # Of a tensor without values (FakeTensorMode) too: a true tensor, which is kept.
+            with torch._C._DisableTorchDispatch(), torch._C._PreserveDispatchKeyGuard():
+                torch._C._set_meta_in_tls_dispatch_include(False)
+                self._numbers[key] = torch.full((), value, dtype=dtype, device="cpu")
         return self._numbers[key]
 
     def tensors(self, values):
@@ -203,7 +222,8 @@ class Follower:
         if not written:
             return
         lists = operation.base.startswith(("_foreach_", "_fused_"))
-        known = operation.overwrites and not lists or any(self.store.has(tensor) for tensor in written)
+        known = (operation.overwrites and not lists or self.store.capturing
+                 or any(self.store.has(tensor) for tensor in written))
         if known and (lists or self.guarded(self._write, operation, args, kwargs, written) is None):
             for tensor in written:
                 self.store.forget(tensor)
