@@ -52,13 +52,23 @@ class Follower:
             else:
                 kernel = self._functional_kernel(operation)
             self._register(operation, kernel)
-        for operation in self._operations.foreign():
-            is_sized = operation.name in shadow_ops.SIZED
-            self._register(operation, (sizes.kernel if is_sized else self._foreign_kernel)(operation))
+        self._register_foreign(sizes)
         for operation in self._operations.collectives():
             self._register(operation, shadow_collectives.kernel(self, operation))
         self.sizes.on_first = self._follow_all
         self._watch_graphs()
+        load = self._torch.ops.load_library
+
+        def load_library(path):
+            load(path)
+            self._register_foreign(sizes)
+
+        self._torch.ops.load_library = load_library
+
+    def _register_foreign(self, sizes):
+        for operation in self._operations.foreign():
+            is_sized = operation.name in shadow_ops.SIZED
+            self._register(operation, (sizes.kernel if is_sized else self._foreign_kernel)(operation))
 
     def _watch_graphs(self):
         """What a CUDA graph writes changes with each replay, unseen."""
@@ -178,10 +188,13 @@ class Follower:
         limits = self.store.limits
 
         def kernel(keyset, *args, **kwargs):
+            noted = self.sizes.noted
             result = self.original(operation, keyset, args, kwargs)
             first = result[0] if isinstance(result, (tuple, list)) else result
             if not self.busy.on and first.is_cuda:
-                if self.sizes.watching:
+                if self.sizes.noted != noted:  # index, by a mask
+                    self.sizes.watch(self.tensors([result]))
+                elif self.sizes.watching:
                     self.sizes.derive(self.tensors((*args, *kwargs.values())), self.tensors([result]))
                 if assume is not None or first.numel() <= limits.get(first.dtype, 0):
                     self.guarded(self._follow, operation, args, kwargs, result, assume)

@@ -178,7 +178,7 @@ def counts(device):
     x = ids(device)
     values, inverse, count = x.unique(return_inverse=True, return_counts=True)
     return values, inverse, count, torch.bincount(x.flatten()), torch.bincount(x.flatten(), minlength=20), \
-        F.one_hot(x), F.one_hot(x, 12).sum(0), torch.histc(x, bins=10, min=0, max=9), x.unique_consecutive(), \
+        F.one_hot(x), F.one_hot(x, 12).sum(0), torch.histc(x.float(), bins=10, min=0, max=9), x.unique_consecutive(), \
         torch.unique(x, dim=1), x.masked_select(x > 4), torch.isin(x, torch.tensor([4, 9], device=device)), \
         torch.searchsorted(torch.arange(0, 10, 3, device=device), x), torch.count_nonzero(x), \
         torch.bucketize(x, torch.arange(0, 10, 3, device=device))
@@ -186,7 +186,7 @@ def counts(device):
 
 def orders(device):
     x = ids(device)
-    return x.sort(1, stable=True), x.argsort(1, stable=True), torch.topk(torch.arange(9, device=device), 3), \
+    return x.sort(dim=1, stable=True), x.argsort(dim=1, stable=True), torch.topk(torch.arange(9, device=device), 3), \
         x.max(0), x.min(), x.argmax(), x.flip(1), x.roll(1, 0), x.cummax(0), x.amax(1), \
         torch.gather(x, 1, x.clamp(max=3)), torch.cat([x, x + 1]), torch.stack([x, x]).sum(1), x.repeat(2, 1), \
         x.index_select(1, torch.tensor([2, 0], device=device)), x.triu(), torch.where(x > 3, x, -1), \
@@ -222,6 +222,10 @@ def test_known_values_are_those_of_the_cpu(program):
     assert plain(program("cuda")) == plain(program("cpu"))
     found = module.findings()
     assert (found["reads_of_unknown_values"], found["unknown_sizes"], found["not_followed"]) == (0, [], 0)
+
+
+def test_the_cpu_has_no_histogram_of_integers():
+    assert torch.histc(ids("cuda"), bins=10, min=0, max=9).tolist() == [3, 1, 1, 1, 2, 2, 0, 1, 0, 1]
 
 
 def test_random_values_are_drawn():
@@ -374,6 +378,7 @@ def test_tells_whether_such_a_size_is_alive_at_the_peak():
     large = torch.empty(64 << 20, device="cuda")
     assert module.findings()["live_at_peak"]
     del selected, large
+    module.findings()  # looks at what is alive
     largest = torch.empty(128 << 20, device="cuda")
     assert not module.findings()["live_at_peak"]
     del largest
