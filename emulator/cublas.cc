@@ -1,4 +1,7 @@
 // libcublas: the calls that hand something back. Those that compute are generated.
+#include <cstddef>
+
+#include "emulator/gpu_dependence.h"
 #include "emulator/library_call.h"
 
 extern "C" {
@@ -12,6 +15,12 @@ int cublasCreate_v2(void** handle) {
 int cublasDestroy_v2(void* handle) {
   HPO_LIBRARY_CALL(cublasDestroy_v2);
   delete static_cast<char*>(handle);
+  return 0;
+}
+
+int cublasSetWorkspace_v2(void*, void* workspace, size_t) {
+  HPO_LIBRARY_CALL(cublasSetWorkspace_v2);
+  hpo::emulator::NoteWorkspace(workspace);
   return 0;
 }
 
