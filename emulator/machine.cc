@@ -4,11 +4,15 @@
 #include <cstdlib>
 #include <utility>
 
+#include "emulator/device_values.h"
+#include "emulator/streams/streams.h"
+
 namespace hpo::emulator {
 namespace {
 
 std::mutex g_mutex;
 Machine* g_machine = nullptr;
+thread_local int t_device = 0;
 
 Settings SettingsOrEnd() {
   auto read = ReadSettings();
@@ -66,7 +70,7 @@ Machine::Machine(Settings settings)
       addresses_(settings_.addresses) {}
 
 const Card& Machine::card(int device) const {
-  return *settings_.cards[static_cast<size_t>(CardOf(device))];
+  return settings_.cards[static_cast<size_t>(CardOf(device))];
 }
 
 int Machine::CountCall(const char* call) {
@@ -125,6 +129,7 @@ bool Machine::Free(const void* address) {
   const auto found = allocations_.find(address);
   if (found == allocations_.end()) return false;
   state_.Give(CardOf(found->second.device), found->second.bytes);
+  Values().Forget(address, found->second.bytes);
   addresses_.Give(address);
   allocations_.erase(found);
   return true;
@@ -166,11 +171,18 @@ void Machine::ReleaseAddresses(const void* address) {
   addresses_.Give(address);
 }
 
+int CurrentDevice() { return t_device; }
+
+void SetCurrentDevice(int device) { t_device = device; }
+
 Uuid CardUuid(const Settings& settings, int card) {
   // A worker's default name has the first four bytes: no two cards share them.
   Uuid uuid = {'h', 'p', 'o', static_cast<unsigned char>('e' + card)};
-  const auto kind = settings.cards[static_cast<size_t>(card)] - Cards().data();
-  uuid[7] = static_cast<unsigned char>(kind + 1);
+  const Card& described = settings.cards[static_cast<size_t>(card)];
+  auto kind = static_cast<unsigned>(described.nvml_mib);
+  for (const char c : described.name) kind = 31 * kind + static_cast<unsigned char>(c);
+  uuid[6] = static_cast<unsigned char>(kind >> 8);
+  uuid[7] = static_cast<unsigned char>(kind);
   uuid[15] = static_cast<unsigned char>(card);
   return uuid;
 }
@@ -199,3 +211,17 @@ int hpoEmulatedSilent(const char* call) {
   if (machine.log().is_on()) machine.log().Write(call);
   return machine.CountCall(call);
 }
+
+int hpoEmulatedCompute(const char* call) {
+  hpo::emulator::Values().ForgetAll();
+  hpo::emulator::Streams::Get().NoteLibraryWork();
+  return hpoEmulatedSilent(call);
+}
+
+namespace {
+std::atomic<long long> g_num_waits{0};
+}
+
+void hpoEmulatedCountWait() { ++g_num_waits; }
+
+long long hpoEmulatedWaits() { return g_num_waits; }

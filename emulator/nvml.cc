@@ -158,13 +158,13 @@ int nvmlSystemGetDriverVersion(char* text, unsigned int length) {
 
 int nvmlSystemGetCudaDriverVersion_v2(int* version) {
   HPO_NVML_CALL(nvmlSystemGetCudaDriverVersion_v2);
-  *version = 13000;
+  *version = static_cast<int>(Machine::Get().settings().versions.cuda);
   return 0;
 }
 
 int nvmlDeviceGetName(void* device, char* text, unsigned int length) {
   HPO_NVML_CALL(nvmlDeviceGetName);
-  const Card& card = *Machine::Get().settings().cards[static_cast<size_t>(CardOf(device))];
+  const Card& card = Machine::Get().settings().cards[static_cast<size_t>(CardOf(device))];
   std::snprintf(text, length, "%s", ShownName(card).c_str());
   return 0;
 }

@@ -4,8 +4,12 @@
 #include <charconv>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string_view>
+
+#include "emulator/card_file.h"
+#include "emulator/sizes.h"
 
 namespace hpo::emulator {
 namespace {
@@ -50,17 +54,39 @@ Error CheckKernels(const Card& card) {
   if (TorchCapabilities().empty() || KernelCapability(card) > 0) return std::nullopt;
   std::string known;
   for (const int capability : TorchCapabilities()) known += " " + Capability(capability);
-  return std::string(card.name) + " has compute capability " + Capability(card.capability) +
+  return card.name + " has compute capability " + Capability(card.capability) +
          "; torch's build has kernels for" + known + " only";
 }
 
+// A GPU by its name, or NAME:SIZE: that GPU with another total. The driver's share stays as it is.
+Error ReadCard(const std::vector<Card>& known, const std::string& text, Card& card) {
+  const size_t colon = text.find(':');
+  const std::string name = text.substr(0, colon);
+  const Card* const found = FindCard(known, name);
+  if (found == nullptr) {
+    return "no GPU '" + name + "'; nearest: " + NearestNames(known, name) +
+           "; emulated_card --list lists all";
+  }
+  card = *found;
+  if (Error error = CheckKernels(card)) return error;
+  if (colon == std::string::npos) return std::nullopt;
+  const size_t driver_bytes = (card.nvml_mib << 20) - card.cuda_bytes;
+  const std::string size = text.substr(colon + 1);
+  if (!ParseBytes(size, card.cuda_bytes) || card.cuda_bytes == 0) {
+    return "GPU '" + text + "': expected NAME:SIZE with the size's unit, as " + card.name +
+           ":12GiB";
+  }
+  card.nvml_mib = (card.cuda_bytes + driver_bytes) >> 20;
+  return std::nullopt;
+}
+
 Error ReadCards(Settings& settings) {
+  const std::variant<std::vector<Card>, std::string> known = KnownCards();
+  if (const auto* const complaint = std::get_if<std::string>(&known)) return *complaint;
   const std::string names = Variable("HPO_EMULATED_CARD");
   for (const std::string& name : Split(names.empty() ? "a100" : names, '+')) {
-    const Card* const card = FindCard(name);
-    if (card == nullptr) return "no card '" + name + "'; there are: " + CardNames();
-    if (Error error = CheckKernels(*card)) return error;
-    settings.cards.push_back(card);
+    Card& card = settings.cards.emplace_back();
+    if (Error error = ReadCard(std::get<0>(known), name, card)) return error;
   }
   const std::string count = Variable("HPO_EMULATED_CARDS");
   if (!count.empty()) {
@@ -70,7 +96,8 @@ Error ReadCards(Settings& settings) {
              "'";
     }
     if (settings.cards.size() > 1) return "cards: give either several cards or a number, not both";
-    settings.cards.resize(static_cast<size_t>(number), settings.cards.front());
+    const Card first = settings.cards.front();
+    settings.cards.assign(static_cast<size_t>(number), first);
   }
   if (settings.cards.size() > kMaxCards) return "at most " + std::to_string(kMaxCards) + " cards";
   return std::nullopt;
@@ -95,6 +122,21 @@ Error ReadOthers(Settings& settings) {
   if (counted && ParseBytes(size, settings.others)) return std::nullopt;
   return "others: expected a size as 4GiB, or that of each of several as 3x512MiB, got '" + text +
          "'";
+}
+
+Error ReadVersions(Versions& versions) {
+  const std::string text = Variable("HPO_EMULATED_VERSIONS");
+  if (text.empty()) return std::nullopt;
+  const std::map<std::string_view, int64_t*> numbers = {
+      {"cuda", &versions.cuda}, {"cudnn", &versions.cudnn}, {"nccl", &versions.nccl}};
+  for (const std::string& part : Split(text, ',')) {
+    const std::vector<std::string> words = Split(part, '=');
+    const auto number = numbers.find(words[0]);
+    if (words.size() != 2 || number == numbers.end() || !ParseInteger(words[1], *number->second)) {
+      return "versions: expected cuda=NUMBER, cudnn=NUMBER or nccl=NUMBER, got '" + part + "'";
+    }
+  }
+  return std::nullopt;
 }
 
 Error ReadAddresses(Settings& settings) {
@@ -132,7 +174,25 @@ Error ReadFaults(Settings& settings) {
   return std::nullopt;
 }
 
+Error ReadWait(Settings& settings) {
+  const std::string text = Variable("HPO_EMULATED_WAIT");
+  const bool is_good =
+      text.empty() || (ParseInteger(text, settings.wait_seconds) && settings.wait_seconds > 0);
+  if (is_good) return std::nullopt;
+  return "wait: expected a number of seconds, got '" + text + "'";
+}
+
 }  // namespace
+
+std::variant<std::vector<Card>, std::string> KnownCards() {
+  const std::string path = Variable("HPO_EMULATED_GPUS");
+  if (path.empty()) return Cards();
+  auto known = ReadCardFile(path);
+  if (auto* const cards = std::get_if<std::vector<Card>>(&known)) {
+    cards->insert(cards->end(), Cards().begin(), Cards().end());
+  }
+  return known;
+}
 
 std::variant<Settings, std::string> ReadSettings() {
   Settings settings;
@@ -142,31 +202,20 @@ std::variant<Settings, std::string> ReadSettings() {
   if (Error error = ReadBytes("HPO_EMULATED_MEMORY", "memory", settings.memory)) return *error;
   if (Error error = ReadBytes("HPO_EMULATED_CONTEXT", "context", settings.context)) return *error;
   if (Error error = ReadOthers(settings)) return *error;
+  if (Error error = ReadVersions(settings.versions)) return *error;
   if (Error error = ReadAddresses(settings)) return *error;
   if (Error error = ReadFaults(settings)) return *error;
+  if (Error error = ReadWait(settings)) return *error;
   return settings;
 }
 
 size_t TotalBytes(const Settings& settings, size_t index) {
-  return settings.memory > 0 ? settings.memory : settings.cards[index]->cuda_bytes;
+  return settings.memory > 0 ? settings.memory : settings.cards[index].cuda_bytes;
 }
 
 size_t DriverBytes(const Settings& settings, size_t index) {
-  const Card& card = *settings.cards[index];
+  const Card& card = settings.cards[index];
   return (card.nvml_mib << 20) - card.cuda_bytes;
-}
-
-bool ParseBytes(const std::string& text, size_t& bytes) {
-  constexpr std::pair<std::string_view, int> kUnits[] = {
-      {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"B", 0}};
-  for (const auto& [unit, shift] : kUnits) {
-    if (!text.ends_with(unit)) continue;
-    size_t count = 0;
-    if (!ParseInteger(text.substr(0, text.size() - unit.size()), count)) return false;
-    bytes = count << shift;
-    return bytes >> shift == count;
-  }
-  return false;
 }
 
 bool IsKnownCall(const std::string& call) {

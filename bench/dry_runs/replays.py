@@ -118,23 +118,24 @@ def rows_of(runner, folder, program, arguments, libraries):
     return rows, max(times)
 
 
-def run(build, folder, quick):
+def run(build, folder, quick, tell):
+    """All rows, which `tell` is given in words as they come, and the time of a replay for 20 GPUs."""
     runner = Runner(build)
     rows, slowest = [], 0.0
     for program, arguments, libraries in RUNS[:1] if quick else RUNS:
         found, took = rows_of(runner, folder, program, arguments, libraries)
+        tell("\n".join(map(told, found)))
         rows += found
         slowest = max(slowest, took)
     runner.close()
     return rows, slowest
 
 
-def told(rows):
-    for row in rows:
-        kernels = f"run again: {', '.join(row['differs'])}" if row["differs"] else "same kernels"
-        yield (f"{row['program']:22} recorded on {row['recorded']:5} {row['where']:44} own {row['own'] >> 20:6} MiB, "
-               f"replayed {row['replayed'] >> 20:6} MiB, {100 * row['error']:5.2f} %, retries {row['retries']}, "
-               f"{'ran out' if row['ran_out'] else 'completed'}{'' if row['same_verdict'] else ' (WRONG)'}, {kernels}")
+def told(row):
+    kernels = f"run again: {', '.join(row['differs'])}" if row["differs"] else "same kernels"
+    return (f"{row['program']:22} recorded on {row['recorded']:5} {row['where']:44} own {row['own'] >> 20:6} MiB, "
+            f"replayed {row['replayed'] >> 20:6} MiB, {100 * row['error']:5.2f} %, retries {row['retries']}, "
+            f"{'ran out' if row['ran_out'] else 'completed'}{'' if row['same_verdict'] else ' (WRONG)'}, {kernels}")
 
 
 def judged(rows, slowest):

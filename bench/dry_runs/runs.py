@@ -16,7 +16,6 @@ import pathlib
 import runpy
 import sys
 import tempfile
-import traceback
 
 import torch
 import transformers  # noqa: F401
@@ -40,8 +39,8 @@ def run(task):
         runpy.run_path(task["program"], run_name="__main__")
     except torch.OutOfMemoryError:
         result["ran_out"] = True
-    except BaseException:  # pylint: disable=broad-except
-        result["error"] = traceback.format_exc().strip().splitlines()[-1]
+    except BaseException as error:  # pylint: disable=broad-except
+        return {"error": f"{type(error).__name__}: {error}"}
     stats = torch.cuda.memory_stats()
     result["allocated"] = stats["allocated_bytes.all.peak"]
     result["reserved"] = stats["reserved_bytes.all.peak"]

@@ -9,31 +9,14 @@
 #include <string>
 #include <utility>
 
-#include "gmock/gmock.h"
+#include "emulator/sizes.h"
 #include "gtest/gtest.h"
 
 namespace hpo::emulator {
 namespace {
 
-using ::testing::StartsWith;
-
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kPage = AddressSpace::kPage;
-
-TEST(Cards, AreFoundByNameAndAlias) {
-  ASSERT_NE(FindCard("a100"), nullptr);
-  EXPECT_EQ(FindCard("a100"), FindCard("a100-40gb"));
-  EXPECT_EQ(FindCard("a1000"), nullptr);
-  EXPECT_THAT(CardNames(), StartsWith("t4, rtx3060, l4, a100-40gb, h100, h200"));
-}
-
-TEST(Cards, TheDriversShareIsPartOfNvmlsTotal) {
-  for (const Card& card : Cards()) {
-    SCOPED_TRACE(card.name);
-    EXPECT_GT(card.nvml_mib << 20, card.cuda_bytes);
-    EXPECT_LT((card.nvml_mib << 20) - card.cuda_bytes, 700 * kMiB);
-  }
-}
 
 TEST(ParseBytes, WantsAUnit) {
   const std::pair<const char*, size_t> good[] = {{"85094170624B", 85094170624},
@@ -162,7 +145,7 @@ TEST(SharedState, ProcessesShareACardAndGiveItBackWhenTheyEnd) {
 TEST(Faults, AreOfKnownCalls) {
   EXPECT_TRUE(IsKnownCall("cudaMalloc"));
   EXPECT_TRUE(IsKnownCall("nvmlInit_v2"));
-  EXPECT_TRUE(IsKnownCall("cublasCreate_v2"));
+  EXPECT_TRUE(IsKnownCall("cufftXtMakePlanMany"));
   EXPECT_FALSE(IsKnownCall("cudaMaloc"));
 }
 
@@ -173,6 +156,20 @@ TEST(Settings, NameWhatIsWrong) {
   ASSERT_TRUE(std::holds_alternative<std::string>(read));
   EXPECT_EQ(std::get<std::string>(read),
             "others: expected a size as 4GiB, or that of each of several as 3x512MiB, got '3x'");
+}
+
+TEST(Settings, VersionsAreThoseOfTorchUnlessOthersAreGiven) {
+  EXPECT_EQ(std::get<Settings>(ReadSettings()).versions.cuda, 13000);
+  setenv("HPO_EMULATED_VERSIONS", "cuda=12010,nccl=22005", 1);
+  const Versions given = std::get<Settings>(ReadSettings()).versions;
+  EXPECT_EQ(given.cuda, 12010);
+  EXPECT_EQ(given.cudnn, Versions().cudnn);
+  EXPECT_EQ(given.nccl, 22005);
+  setenv("HPO_EMULATED_VERSIONS", "cuda=12.1", 1);
+  const auto wrong = ReadSettings();
+  unsetenv("HPO_EMULATED_VERSIONS");
+  EXPECT_EQ(std::get<std::string>(wrong),
+            "versions: expected cuda=NUMBER, cudnn=NUMBER or nccl=NUMBER, got 'cuda=12.1'");
 }
 
 }  // namespace

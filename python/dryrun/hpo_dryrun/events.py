@@ -108,17 +108,18 @@ class _PrivateSegments:
 
 
 class _Emulator:
-    """What the emulator saw of calls on which sizes depend (emulator/gpu_dependence.h)."""
+    """What the emulator saw of calls on which sizes depend (emulator/streams/gpu_dependence.h)."""
 
     def __init__(self):
         self._library = None
         try:
-            self._library = ctypes.CDLL("libhpo_emulated_card.so")
-            for take in (self._library.HpoTakeSharedSums, self._library.HpoTakeWorkspaces):
+            library = ctypes.CDLL("libhpo_emulated_card.so")
+            for take in (library.HpoTakeSharedSums, library.HpoTakeWorkspaces):
                 take.restype = ctypes.c_size_t
                 take.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
         except (OSError, AttributeError):
             return
+        self._library = library
         self._numbers = (ctypes.c_int * MAX_NUMBERS)()
         self._addresses = (ctypes.c_void_p * MAX_WORKSPACES)()
 

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kFirstUuid = "GPU-68706f65-0000-0004-0000-000000000000";
+constexpr const char* kFirstUuid = "GPU-68706f65-0000-4614-0000-000000000000";
 
 // Two emulated A100: how the library behaves is read again when it is opened.
 class NvmlProbeTest : public ::testing::Test {
@@ -46,7 +46,7 @@ TEST_F(NvmlProbeTest, ReadsEveryCard) {
   ASSERT_EQ(gpus->size(), 2u);
   const GpuState& second = (*gpus)[1];
   EXPECT_EQ(second.index, 1);
-  EXPECT_EQ(second.uuid, "GPU-68706f66-0000-0004-0000-000000000001");
+  EXPECT_EQ(second.uuid, "GPU-68706f66-0000-4614-0000-000000000001");
   EXPECT_EQ(second.name, "NVIDIA A100-PCIE-40GB (emulated)");
   EXPECT_EQ(second.driver, "580.65.06");
   EXPECT_EQ(second.total, MiB(40960));

@@ -191,6 +191,33 @@ def test_private_pools_are_told_apart_and_released(run):
     assert "pool 0 private" in lines and "r 0" in lines
 
 
+def captured():
+    model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(4)]).cuda()
+    data = torch.zeros(4096, 1024, device="cuda")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        model(data).square().mean().backward()
+    torch.cuda.current_stream().wait_stream(side)
+    model.zero_grad()
+    step_graph, other_graph = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(step_graph):
+        model(data).square().mean().backward()
+    step_graph.replay()
+    torch.zeros(16 * MIB, device="cuda")
+    torch.cuda.empty_cache()
+    with torch.cuda.graph(other_graph, pool=step_graph.pool()):
+        model(data).sum()
+    other_graph.replay()
+
+
+def test_the_pools_of_graphs_are_replayed(run):
+    recorded = run(captured)
+    assert sum(line.startswith("pool ") and line.endswith(" private") for line in recorded.lines) >= 1
+    assert recorded.replayed() == recorded.counted
+    own = run(captured, settings="expandable_segments:True")
+    assert recorded.replayed(settings="expandable_segments:True") == own.counted
+
+
 def test_a_program_that_goes_on_after_running_out_is_followed_on_smaller_gpus_only(run):
     def adapts():
         try:

@@ -1,0 +1,37 @@
+"""Dry runs of PyTorch programs on emulated GPUs: `python3 -m hpo_dryrun`, `hpo memory dry-run`.
+
+With --json the command writes one document. Sizes are integers, in bytes. Names stay as they are; more may come.
+
+command         the program's command, a list
+allocator       the settings of --allocator, or null
+largest         one for each GPU of a search with --largest, else empty:
+                gpu, name, low, high, value (null: not even `low` fits), fails (the smallest
+                value tried that does not fit, or null), tries: value, verdict, required_bytes (null where
+                it does not fit)
+gpus            one for each GPU; of a search, that of the largest value:
+  gpu           its name, with the size where --gpu gave one
+  name          as the emulated GPU calls itself
+  capability    80 is compute capability 8.0
+  source        how it is known: run
+  verdict       fits, tight (within the margin, or torch had to free its cache), does not fit, unknown
+  total_bytes, required_bytes, spare_bytes (total - required), margin_bytes
+  needs_bytes   where it does not fit: required_bytes of a second run with ample memory, else null. The
+                figures below are of that run then
+  peak_allocated_bytes, peak_reserved_bytes   of torch's caching allocator
+  fragmentation_bytes                         reserved and not allocated, at the peaks
+  context_bytes, workspace_bytes, other_bytes, overhead_source   required beyond torch's allocator:
+                the CUDA context, workspaces that are not torch's, buffers of NCCL and others; the source
+  retries       times that torch freed its cache to go on
+  phases        {load, first_step, steady_step, evaluation, after_steps}: peak_allocated_bytes,
+                peak_reserved_bytes; a phase that was not seen is not there
+  modules       the ten modules that hold most when most is allocated: module, weights_bytes,
+                gradients_bytes, optimizer_bytes, activations_bytes, total_bytes
+  out_of_memory null, or: message (torch's), phase, step, device, requested_bytes, allocated_bytes,
+                reserved_bytes, count
+  steps, steps_alike (whether the last three were), evaluation (whether one was seen)
+  device, rank, ranks    the process and the GPU of the machine that these figures are of; number of processes
+  devices       of several processes or GPUs: those figures for each, else empty
+  values        what depended on values that are not known
+  notes         sentences that a reader should know
+  torch, seconds
+"""

@@ -1,0 +1,348 @@
+"""Runs inside the program: counts its steps, measures its phases, writes the record and ends the program.
+
+Each process of the program that uses a GPU writes a record of its own, HPO_DRY_RUN_RECORD with ".PID" appended.
+It is written anew after every step, so that a process which ends without warning has left one. Its fields:
+    end           null while the program runs; else "enough", "exit" or "readbacks"
+    until         the time (time.time) at which the launcher may end the program; null: not yet
+    rank, world_size, local_world_size
+    steps, alike, phase, phases, devices, out_of_memory, error, error_type, readbacks, backwards, gpu_name,
+    torch, cuda, overhead, modules, values, events
+"""
+
+import atexit
+import dataclasses
+import gc
+import importlib
+import json
+import os
+import sys
+import time
+
+from . import events, modules, overheads, steps, torch_build
+from .peaks import Peaks
+from .watch import Watch, waits
+
+DRAIN_EVERY = 50_000  # allocations
+_observer = None
+_overhead = None
+
+
+def options():
+    return json.loads(os.environ.get("HPO_DRY_RUN_OPTIONS") or "{}")
+
+
+def _write(record):
+    path = f"{os.environ['HPO_DRY_RUN_RECORD']}.{os.getpid()}"
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        json.dump(record, file)
+    os.replace(path + ".new", path)
+
+
+def _end(status=0):
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+    os._exit(status)
+
+
+def before_torch(folder):
+    """Torch, in `folder`, is about to be imported: sets what a process holds beyond torch's allocator."""
+    global _overhead
+    try:
+        build = torch_build.of_folder(folder)
+    except torch_build.TorchMissing as error:
+        _write({"error": str(error), "error_type": "TorchMissing", "end": "error"})
+        _end(1)
+        return
+    given = options()
+    # Workspaces of cuDNN and buffers of NCCL are not named: the emulated libraries ask for theirs.
+    found = overheads.overhead(given["capability"], build.cuda, build.version, threads=given.get("threads"))
+    if given.get("context_bytes") is not None:
+        found = dataclasses.replace(found, context_bytes=given["context_bytes"], source="--context")
+    _overhead = found
+    os.environ["HPO_EMULATED_CONTEXT"] = f"{found.context_bytes + found.workspace_bytes}B"
+
+
+def install(torch):
+    """Torch has been imported."""
+    global _observer
+    _observer = Observer(torch, options())
+
+
+class Observer:
+    def __init__(self, torch, given):
+        self._torch = torch
+        self._given = given
+        self._steps = steps.Steps(given.get("steps"))
+        self._peaks = None
+        self._modules = None
+        self._leader = None  # id of the optimizer whose steps are counted
+        self._stepped = set()
+        self._all_stepped = False
+        self._without_optimizer = False  # its parameters are changed by the program's own code
+        self._backwards = 0
+        self._watch = None
+        self._drained_at = 0
+        self._waits_at_step = 0
+        self._most_readbacks = given.get("readbacks") or sys.maxsize
+        self._cpu_steps = 0
+        self._oom = None
+        self._error = None
+        self._off = False
+        torch.cuda._lazy_call(self._on_first_use)
+        events.start(torch)
+        optimizer = sys.modules["torch.optim.optimizer"]  # torch.optim does not name it
+        optimizer.register_optimizer_step_pre_hook(self._before_step)
+        optimizer.register_optimizer_step_post_hook(self._after_step)
+        self._wrap_backward()
+        self._wrap_excepthook()
+        shadow = _optional("shadow")
+        self._findings = getattr(shadow, "findings", dict)
+        if shadow is not None:
+            shadow.install(torch)
+        atexit.register(self._on_exit)
+        os.register_at_fork(after_in_child=self._in_child)
+
+    # ---- What happens in the program ----
+
+    def _on_first_use(self):
+        """The program begins to use CUDA."""
+        torch = self._torch
+        self._peaks = Peaks(torch)
+        self._modules = modules.Modules(torch, self._peaks.num_allocations, self._begins, self._ends,
+                                        self._find_owners)
+        self._modules.use_devices([torch.cuda.current_device()])
+        torch._C._cuda_attach_out_of_memory_observer(self._on_out_of_memory)
+        self._watch = Watch(self._look)
+        self._save()
+
+    def _in_child(self):
+        """A forked child cannot use a GPU that its parent used; else it is a process of its own."""
+        self._off = self._peaks is not None
+
+    def _begins(self, _module):
+        """The forward pass of a module that is in no other begins."""
+        self._on_forward(self._torch.is_grad_enabled())
+
+    def _ends(self, _module):
+        if self._steps.is_over(time.time()):
+            self._finish("enough")
+
+    def _on_forward(self, with_gradients):
+        if self._off or self._peaks is None:
+            return
+        if self._steps.changes(with_gradients):
+            self._steps.boundary(self._peaks.take())
+        until = self._steps.until
+        self._steps.forward(with_gradients, time.time())
+        if self._steps.is_over(time.time()):
+            self._finish("enough")
+        if self._steps.until != until:
+            self._save()
+
+    def _wrap_backward(self):
+        autograd = self._torch.autograd
+        call = autograd.backward
+
+        def backward(*arguments, **keywords):
+            if self._off or self._modules is None:
+                return call(*arguments, **keywords)
+            if self._steps.changes(True):
+                self._on_forward(True)
+            self._modules.push(modules.BACKWARD)
+            try:
+                return call(*arguments, **keywords)
+            finally:
+                self._modules.pop()
+                self._after_backward()
+
+        autograd.backward = backward
+
+    def _after_backward(self):
+        """A program without an optimizer of torch's steps where its backward pass ends."""
+        self._backwards += 1
+        looks = self._without_optimizer or self._backwards & (self._backwards - 1) == 0  # rarely: it costs time
+        if self._leader is None and looks and not self._waiting_optimizers():
+            self._without_optimizer = True
+            self._count_step()
+
+    def _before_step(self, optimizer, _arguments, _keywords):
+        if not self._off and self._modules is not None:
+            self._find_owners([optimizer])
+            self._modules.push(modules.OPTIMIZER)
+
+    def _after_step(self, optimizer, _arguments, _keywords):
+        if self._off:
+            return
+        if self._peaks is None:
+            self._after_cpu_step()
+            return
+        self._modules.clear()
+        self._stepped.add(id(optimizer))
+        self._leader = id(optimizer) if self._leader is None else self._leader
+        if id(optimizer) == self._leader:
+            self._find_owners([optimizer])
+            self._count_step()
+
+    def _after_cpu_step(self):
+        self._cpu_steps += 1
+        if self._cpu_steps >= steps.ALIKE_STEPS:
+            self._error = ("NoGpu", f"the program has made {self._cpu_steps} optimizer steps and does not use a GPU: "
+                                    "its model is on the CPU; move it with .cuda() or the program's option for a device")
+            _write({"error": self._error[1], "error_type": "NoGpu", "end": "error"})
+            _end(1)
+
+    def _count_step(self):
+        self._waits_at_step = waits()
+        self._modules.use_devices(self._peaks.used_devices())
+        self._all_stepped = self._all_stepped or not self._waiting_optimizers()
+        self._steps.step(self._peaks.take(), time.time(), self._all_stepped)
+        if self._steps.is_over(time.time()):
+            self._finish("enough")
+        else:
+            self._save()
+
+    def _waiting_optimizers(self):
+        """Optimizers with parameters on a GPU, none of which another one has stepped, that have not stepped."""
+        optimizers = [thing for thing in gc.get_objects() if _is_optimizer(thing, self._torch)]
+        done = {id(p) for o in optimizers if id(o) in self._stepped for p in _parameters(o)}
+        return [o for o in optimizers if id(o) not in self._stepped
+                and any(p.is_cuda and id(p) not in done for p in _parameters(o))]
+
+    def _find_owners(self, optimizers=()):
+        self._drain()
+        blocks = {number: device.blocks for number, device in enumerate(events._recorder._devices)}
+        self._modules.find_owners(blocks, optimizers)
+
+    def _drain(self):
+        """Torch's history is a ring: it is read before it is full."""
+        self._drained_at = self._peaks.num_allocations(self._torch.cuda.current_device())
+        events.drain()
+
+    def _look(self):
+        """Called in the main thread, a few times a second."""
+        if self._off:
+            return
+        if self._peaks.num_allocations(self._torch.cuda.current_device()) - self._drained_at > DRAIN_EVERY:
+            self._drain()
+        if waits() - self._waits_at_step > self._most_readbacks:
+            self._finish("readbacks")
+        elif self._steps.is_over(time.time()):
+            self._finish("enough")
+
+    def _on_out_of_memory(self, device, requested, _total, _free):
+        if self._oom is None:
+            self._oom = {"device": device, "requested_bytes": requested, "phase": self._steps.where, "count": 0,
+                         "step": self._steps.count + 1, "allocated_bytes": self._peaks.allocated(device),
+                         "reserved_bytes": self._peaks.reserved(device)}
+        self._oom["count"] += 1
+
+    def _wrap_excepthook(self):
+        call = sys.excepthook
+
+        def hook(kind, error, trace):
+            self._error = (kind.__name__, str(error))
+            call(kind, error, trace)
+
+        sys.excepthook = hook
+
+    # ---- The record ----
+
+    def _on_exit(self):
+        if not self._off and self._peaks is not None:
+            self._finish("exit")
+        elif not self._off and self._error is None:
+            _write({"end": "exit", "error_type": "NoGpu", "steps": self._cpu_steps, "torch": self._torch.__version__,
+                    "error": "the program ended without using a GPU"})
+
+    def _finish(self, end):
+        """Writes the whole record, and ends the program unless it ends by itself."""
+        self._off = True
+        record = self._record(end)
+        path = self._given.get("events")
+        if path:
+            record["events"] = {"path": f"{path}.{os.getpid()}", **events.write(f"{path}.{os.getpid()}")}
+        else:
+            events.drain()
+        record["modules"] = self._composition()
+        _write(record)
+        # Of several ranks, one that ends would leave the others waiting: the launcher ends all.
+        if end != "exit" and record["local_world_size"] == 1:
+            _end(0)
+
+    def _save(self):
+        _write(self._record(None))
+
+    def _record(self, end):
+        torch = self._torch
+        devices = self._peaks.used_devices()
+        phases = self._steps.peaks(self._peaks.take())
+        return {"end": end, "until": self._steps.until, "steps": self._steps.count, "alike": self._steps.alike,
+                "enough": self._steps.enough, "phase": self._steps.where, "backwards": self._backwards,
+                "readbacks": waits() - self._waits_at_step, "out_of_memory": self._oom,
+                "error_type": self._error and self._error[0], "error": self._error and self._error[1],
+                "rank": int(os.environ.get("RANK", 0)), "world_size": int(os.environ.get("WORLD_SIZE", 1)),
+                "local_world_size": int(os.environ.get("LOCAL_WORLD_SIZE") or os.environ.get("WORLD_SIZE", 1)),
+                "torch": torch.__version__, "cuda": torch.version.cuda, "overhead": dataclasses.asdict(_overhead),
+                "devices": [self._device(number, phases) for number in devices],
+                "phases": {name: {device: list(peaks) for device, peaks in found.items()}
+                           for name, found in phases.items() if found},
+                "values": self._findings()}
+
+    def _device(self, number, phases):
+        free, total = self._torch.cuda.mem_get_info(number)
+        peaks = [found[number] for found in phases.values() if number in found]
+        reserved = self._peaks.reserved(number)
+        return {"index": number, "name": self._torch.cuda.get_device_name(number), "total_bytes": total,
+                "allocated_bytes": max((peak[0] for peak in peaks), default=0),
+                "reserved_bytes": max((peak[1] for peak in peaks), default=0),
+                "beyond_torch_bytes": total - free - reserved, "retries": self._peaks.retries(number)}
+
+    def _composition(self):
+        """{device: rows}: what held the GPU's memory when most was allocated."""
+        return {number: self._modules.composition(number, live, device.allocated_before)
+                for number, device in enumerate(events._recorder._devices) if device.codes
+                for live in [_live_at_peak(device)]}
+
+
+def _live_at_peak(device):
+    """{number of the allocation: its bytes} at the moment of the most requested bytes."""
+    sizes = [value for code, value in zip(device.codes, device.values) if code >= 0]
+    held = most = at = 0
+    for place, (code, value) in enumerate(zip(device.codes, device.values)):
+        if code >= 0:
+            held += value
+            if held > most:
+                most, at = held, place
+        elif code == events._FREE:
+            held -= sizes[value]
+    live, number = {}, 0
+    for code, value in zip(device.codes[:at + 1], device.values[:at + 1]):
+        if code >= 0:
+            live[number] = value
+            number += 1
+        elif code == events._FREE:
+            live.pop(value, None)
+    return live
+
+
+def _parameters(optimizer):
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _is_optimizer(thing, torch):
+    # type(), not isinstance: objects of the program may answer __class__ in costly ways.
+    return issubclass(type(thing), torch.optim.Optimizer) and "param_groups" in vars(thing)
+
+
+def _optional(name, package=__package__):
+    """A module that may not be there."""
+    full = f"{package}.{name}" if package else name
+    try:
+        return importlib.import_module(full)
+    except ModuleNotFoundError as error:
+        if error.name != full:
+            raise
+        return None
