@@ -211,8 +211,11 @@ def end_descendants():
     while True:
         found = _descendants()
         if not found:
-            return
+            break
         for process in found:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(process, signal.SIGKILL)
-        time.sleep(0.002)
+                os.waitpid(process, 0)  # where it is our own child; orphans become that
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass

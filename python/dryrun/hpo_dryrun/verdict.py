@@ -7,6 +7,7 @@ from .sizes import show
 
 FITS, TIGHT, DOES_NOT_FIT, UNKNOWN = "fits", "tight", "does not fit", "unknown"
 _OOM = re.compile(r"^.*?((?:CUDA|HIP) out of memory\. Tried to allocate .*)$", re.MULTILINE)
+_ERROR = re.compile(r"^[\w.]+(Error|Exception|Exit|Interrupt)\b: ")
 _MISSING = re.compile(r"^emulated (?:card|GPU): (.*)$", re.MULTILINE)
 
 
@@ -129,7 +130,7 @@ def explain(run):
         return f"the program did not end in {run.seconds:.0f} s, {where}; --timeout gives it longer"
     if "No module named 'torch'" in text:
         return "torch is not installed for the Python that runs the program: pip install torch"
-    if "invalid device ordinal" in text or re.search(r"device\W+>=\s*0 && device\W+<\s*num_gpus", text):
+    if "do you have enough GPUs?" in text or "invalid device ordinal" in text:
         return "the program asks for a GPU that is not emulated: --count gives it more of them"
     if "Cannot re-initialize CUDA in forked subprocess" in text:
         return ("the program uses CUDA in a process that it forked after its first use of CUDA, which torch does not "
@@ -138,7 +139,8 @@ def explain(run):
         if record.get("error_type") in ("NoGpu", "TorchMissing") and run.status in (0, 1):
             if record["end"] == "error" or run.status == 0:
                 return record["error"]
-    last = lines[-1] if lines else "it printed nothing"
+    errors = [line for line in lines if _ERROR.match(line)]
+    last = (errors or lines or ["it printed nothing"])[-1]
     if run.status == 0:
         return ("no process of the program imported torch where a dry run sees it (python3 -I, -E and -S hide it): "
                 f"{last}")
