@@ -15,6 +15,9 @@ namespace {
 using Error = std::optional<std::string>;
 
 constexpr int kDefaultL2Kib = 4096;
+// Nothing depends on these; a program may divide by them.
+constexpr int kDefaultClockMhz = 1000;
+constexpr int kDefaultBusBits = 256;
 constexpr char kKeys[] =
     "name, product, capability, multiprocessors, memory, nvidia_smi, l2, clock, memory_clock, "
     "memory_bus";
@@ -82,6 +85,9 @@ Error Complete(Card& card) {
   if (card.cuda_bytes == 0) return lacks("memory", "24247MiB");
   if (card.product.empty()) card.product = card.name;
   if (card.l2_kib == 0) card.l2_kib = kDefaultL2Kib;
+  if (card.clock_mhz == 0) card.clock_mhz = kDefaultClockMhz;
+  if (card.memory_clock_mhz == 0) card.memory_clock_mhz = kDefaultClockMhz;
+  if (card.memory_bus_bits == 0) card.memory_bus_bits = kDefaultBusBits;
   constexpr size_t kMiB = size_t{1} << 20;
   if (card.nvml_mib == 0) card.nvml_mib = (card.cuda_bytes + kMiB - 1) / kMiB;
   if (card.nvml_mib * kMiB < card.cuda_bytes) {

@@ -5,7 +5,8 @@
 //   memory = 24247MiB             total of cudaMemGetInfo, with its unit
 // and where it matters: product (the name that the driver reports; default: name), nvidia_smi (the
 // total that nvidia-smi reports; default: memory), l2 (default 4MiB), clock and memory_clock in MHz
-// and memory_bus in bits (default 0). Empty lines and what follows a # do not count.
+// (default 1000) and memory_bus in bits (default 256). Empty lines and what follows a # do not
+// count.
 #pragma once
 
 #include <string>

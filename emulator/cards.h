@@ -50,8 +50,9 @@ std::vector<std::string> AliasesOf(std::string_view name);
 // What CUDA and NVML show: every report says that the GPU is emulated.
 std::string ShownName(const Card& card);
 
-// The capabilities (10 x major + minor, rising) that torch's build has kernels for. Empty where
-// this tree was built without torch.
+// The capabilities (10 x major + minor, rising) that torch's build has kernels for: those of
+// HPO_EMULATED_CAPABILITIES, else of the torch that this tree was built with. Empty where neither
+// is there.
 const std::vector<int>& TorchCapabilities();
 
 // The newest of TorchCapabilities whose kernels run on the GPU: of the same major version and not

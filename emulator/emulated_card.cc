@@ -23,9 +23,6 @@ std::string Describe(const Settings& settings) {
     text += (text.empty() ? "" : "; ") + ShownName(card) + ", capability " +
             std::to_string(card.capability / 10) + "." + std::to_string(card.capability % 10) +
             ", " + std::to_string(TotalBytes(settings, i)) + " bytes";
-    if (card.takes_cudnn_attention) {
-      text += ", half precision takes flash or efficient attention in place of cuDNN's";
-    }
   }
   return text.empty() ? "no card" : text;
 }
@@ -50,7 +47,8 @@ std::string ToJson(const Card& card) {
   return "{\"name\": " + Quote(card.name) + ", \"product\": " + Quote(card.product) +
          ", \"aliases\": [" + aliases + "], \"capability\": " + std::to_string(card.capability) +
          ", \"kernels\": " + (knows_torch ? std::to_string(KernelCapability(card)) : "null") +
-         ", \"multiprocessors\": " + std::to_string(card.num_multiprocessors) +
+         ", \"multiprocessors\": " + std::to_string(card.num_multiprocessors) + ", \"threads\": " +
+         std::to_string(card.num_multiprocessors * card.threads_per_multiprocessor) +
          ", \"total_bytes\": " + std::to_string(card.cuda_bytes) +
          ", \"nvml_mib\": " + std::to_string(card.nvml_mib) + "}";
 }

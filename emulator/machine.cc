@@ -4,11 +4,15 @@
 #include <cstdlib>
 #include <utility>
 
+#include "emulator/device_values.h"
+#include "emulator/streams/streams.h"
+
 namespace hpo::emulator {
 namespace {
 
 std::mutex g_mutex;
 Machine* g_machine = nullptr;
+thread_local int t_device = 0;
 
 Settings SettingsOrEnd() {
   auto read = ReadSettings();
@@ -125,6 +129,7 @@ bool Machine::Free(const void* address) {
   const auto found = allocations_.find(address);
   if (found == allocations_.end()) return false;
   state_.Give(CardOf(found->second.device), found->second.bytes);
+  Values().Forget(address, found->second.bytes);
   addresses_.Give(address);
   allocations_.erase(found);
   return true;
@@ -166,6 +171,10 @@ void Machine::ReleaseAddresses(const void* address) {
   addresses_.Give(address);
 }
 
+int CurrentDevice() { return t_device; }
+
+void SetCurrentDevice(int device) { t_device = device; }
+
 Uuid CardUuid(const Settings& settings, int card) {
   // A worker's default name has the first four bytes: no two cards share them.
   Uuid uuid = {'h', 'p', 'o', static_cast<unsigned char>('e' + card)};
@@ -201,6 +210,12 @@ int hpoEmulatedSilent(const char* call) {
   if (machine.sticky() != 0) return hpo::emulator::kLibraryExecutionFailed;
   if (machine.log().is_on()) machine.log().Write(call);
   return machine.CountCall(call);
+}
+
+int hpoEmulatedCompute(const char* call) {
+  hpo::emulator::Values().ForgetAll();
+  hpo::emulator::Streams::Get().NoteLibraryWork();
+  return hpoEmulatedSilent(call);
 }
 
 namespace {

@@ -48,6 +48,10 @@ class Machine {
   // Makes sure that the process holds its context on the device; false where that does not fit.
   bool UseDevice(int device);
 
+  // Memory without an address; false if it does not fit.
+  bool Take(int device, size_t bytes);
+  void Give(int device, size_t bytes) { state_.Give(CardOf(device), bytes); }
+
   // Null where the card is full.
   char* Allocate(int device, size_t bytes);
   // False where `address` was not given out.
@@ -69,7 +73,6 @@ class Machine {
   };
 
   explicit Machine(Settings settings);
-  bool Take(int device, size_t bytes);
   size_t Limit(int card) const;
 
   const Settings settings_;
@@ -87,6 +90,10 @@ class Machine {
   uint64_t last_pages_ = 0;
 };
 
+// The device of the calling thread, for the runtime and the driver.
+int CurrentDevice();
+void SetCurrentDevice(int device);
+
 // What NVML says of the driver that is not there.
 constexpr const char* kDriverVersion = "580.65.06";
 
@@ -101,8 +108,10 @@ extern "C" {
 // Ends the program, naming the call: what the generated stand-ins of calls do that are not
 // emulated.
 [[noreturn]] void hpoEmulatedMissing(const char* call);
-// A call of a library that computes: counts it, and returns 0 or a fault's code.
+// A call of a library that writes no device memory: counts it, and returns 0 or a fault's code.
 int hpoEmulatedSilent(const char* call);
+// The same for one that computes: all known values of device memory are forgotten.
+int hpoEmulatedCompute(const char* call);
 // Counts a call that waits for a stream, as each copy of a value to the host does.
 void hpoEmulatedCountWait();
 // Number of those calls in this process so far.

@@ -1,75 +1,41 @@
 #!/usr/bin/env python3
-"""Writes what the emulated card takes from the torch it is built for.
+"""Writes the calls of CUDA's libraries that torch wants and the sources here do not define.
 
-usage: make_libraries.py OUT SOURCE...                  known_calls.inc, and an empty
-                                                        torch_capabilities.inc
-       make_libraries.py OUT SOURCE... --torch TORCH    the same for torch's libraries in TORCH, and
-                                                        for each library that they are linked with
-                                                        LIBRARY.cc and LIBRARY.map
+usage: make_libraries.py OUT SOURCE... [--cuda MAJOR...] [--torch TORCH]
 
-LIBRARY.cc exports every call that torch's libraries want of that library (readelf): those of cuBLAS
-that compute do nothing, all others end the program with their name. They are weak: what a source
-here defines takes their place. LIBRARY.map gives them the version that torch asks for.
+OUT/LIBRARY.cc exports every call of wanted_calls.txt of that library, for each library of CUDA MAJOR:
+those in its table (calls/) do what their row says, all others end the program with their name. They
+are weak: what a source here defines takes their place. OUT/LIBRARY.map gives them the version that
+torch asks for. OUT/known_calls.inc names the calls that can fail, OUT/driver_entries.inc
+the driver's that programs may look up; OUT/torch_capabilities.inc, of the
+torch whose libraries are in TORCH, the compute capabilities that it has kernels for.
 """
 
 import argparse
-import mmap
 import pathlib
 import re
-import subprocess
 import sys
 
-READERS = ["libc10_cuda.so", "libtorch_cuda.so", "libtorch_nvshmem.so", "libcaffe2_nvrtc.so",
-           "libtorch_cuda_linalg.so", "libtorch_python.so"]
-LIBRARIES = ["libcudart.so.13", "libcusparse.so.12", "libcufft.so.12", "libcufile.so.0",
-             "libcusparseLt.so.0", "libnccl.so.2", "libcurand.so.10", "libcublas.so.13",
-             "libcublasLt.so.13", "libcudnn.so.9", "libcusolver.so.12", "libnvrtc.so.13",
-             "libcuda.so.1", "libnvshmem_host.so.3"]
-# Whose a call is where torch asks for no version, by the beginning of its name; the first counts.
-OWNERS = [("cusparseLt", "libcusparseLt.so.0"), ("nccl", "libnccl.so.2"),
-          ("pnccl", "libnccl.so.2"), ("nvshmem", "libnvshmem_host.so.3"),
-          ("cuFile", "libcufile.so.0"), ("cufile", "libcufile.so.0")]
-OTHER_VERSIONS = {"NVSHMEM": "libnvshmem_host.so.3"}
-DRIVER = "libcuda.so.1"
-SILENT = re.compile(r"cublas(Set|.*([Gg]emm|[Gg]emv|[Dd]ot|trsm))|cublasLtMatmul"
-                    r"|cublasLtMatrixLayoutSet|cudnnSetStream")
+import collect_calls
+import host_calls
+from collect_calls import stand_ins, torch_build
+
+# Libraries whose calls have another version than the name of the library, or none.
+VERSIONS = {"cuda": "", "cufile": "", "cusparseLt": "", "nccl": "", "nvshmem_host": "NVSHMEM"}
+# Calls of the driver that programs look up in libcuda and torch does not ask for: not emulated.
+LOOKED_UP = ["cuCtxCreate_v2", "cuCtxDestroy_v2", "cuLibraryLoadData", "cuModuleGetGlobal_v2",
+             "cuModuleLoadFatBinary", "cuOccupancyMaxActiveClusters", "cuTensorMapEncodeIm2col"]
+DRIVER_CALL = re.compile(r"HPO_DRIVER_CALL\((cu\w+)\)")
 WRITTEN = re.compile(r'(?:HPO_[A-Z]+_CALL\(|CountCall\(")(\w+)')
 
 
-def wanted_of(path):
-    """(call, version) of all that a library wants of others."""
-    done = subprocess.run(["readelf", "--dyn-syms", "-W", path], capture_output=True, text=True,
-                          check=True)
-    for line in done.stdout.splitlines():
-        fields = line.split()
-        if len(fields) >= 8 and fields[6] == "UND" and fields[4] in ("GLOBAL", "WEAK"):
-            name, _, version = fields[7].partition("@")
-            yield name, version.strip("@")
-
-
-def owner_of(name, version):
-    if version:
-        return version if version in LIBRARIES else OTHER_VERSIONS.get(version)
-    for prefix, library in OWNERS:
-        if name.startswith(prefix):
-            return library
-    return DRIVER if re.match(r"cu[A-Z]", name) else None
-
-
-def wanted_by_library(torch):
-    wanted = {library: {} for library in LIBRARIES}
-    for reader in READERS:
-        if not (torch / reader).exists():
-            continue
-        for name, version in wanted_of(torch / reader):
-            library = owner_of(name, version)
-            if library is not None:
-                wanted[library][name] = version
+def wanted_by_library(majors):
+    """{library: {call}} by the libraries' names, such as libcudart.so.13."""
+    wanted = {}
+    for (library, call), theirs in collect_calls.read().items():
+        for major in theirs & set(majors):
+            wanted.setdefault(stand_ins.soname(library, major), set()).add(call)
     return wanted
-
-
-def is_silent(name):
-    return SILENT.match(name) is not None
 
 
 def write(path, text):
@@ -79,52 +45,50 @@ def write(path, text):
 
 
 def write_library(out, library, calls):
-    lines = ['extern "C" {', "[[noreturn]] void hpoEmulatedMissing(const char* call);",
-             "int hpoEmulatedSilent(const char* call);"]
+    """The calls of the library that are in its table."""
+    rows = host_calls.read(host_calls.table_of(library))
+    lines = ["#include <algorithm>", '#include "emulator/library_call.h"',
+             "using namespace hpo::emulator;", 'extern "C" {']
+    known = set()
     for name in sorted(calls):
-        body = "return hpoEmulatedSilent" if is_silent(name) else "hpoEmulatedMissing"
-        lines.append(f'__attribute__((weak)) int {name}() {{ {body}("{name}"); }}')
+        row = host_calls.row_of(rows, name)
+        if row is None:
+            lines.append(f'__attribute__((weak)) int {name}() {{ hpoEmulatedMissing("{name}"); }}')
+        else:
+            known.add(name)
+            lines.append(row.definition(name))
     lines.append("}")
     write(out / f"{library}.cc", "\n".join(lines) + "\n")
-    # A call that is wanted without a version takes the library's.
-    default = max(calls.values(), default="")
-    by_version = {}
-    for name, version in calls.items():
-        by_version.setdefault(version or default, []).append(name)
-    blocks = []
-    for version in sorted(by_version, reverse=True):
-        names = " ".join(f"{name};" for name in sorted(by_version[version]))
-        blocks.append(f"{version} {{ global: {names}{'' if blocks else ' local: *;'} }};".strip())
-    write(out / f"{library}.map", "\n".join(blocks or ["{ local: *; };"]) + "\n")
+    write_map(out, library, calls)
+    return known
 
 
-def capabilities(torch):
-    """What torch's build says of itself ("NVCC architecture flags" of its configuration)."""
-    with open(torch / "libtorch_cuda.so", "rb") as file:
-        text = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
-        found = re.search(rb"(?:-gencode;arch=compute_\d+a?,code=\w+;?)+", text)
-        if found is None:
-            sys.exit("make_libraries.py: torch names no architectures of its kernels")
-        return sorted({int(number) for number in re.findall(rb"code=sm_(\d+)", found.group())})
+def write_map(out, library, calls):
+    version = VERSIONS.get(library.partition(".")[0].removeprefix("lib"), library)
+    write(out / f"{library}.map",
+          f"{version} {{ global: {' '.join(f'{name};' for name in sorted(calls))} local: *; }};\n".lstrip())
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("sources", type=pathlib.Path, nargs="+")
+    parser.add_argument("--cuda", type=int, nargs="+", default=[])
     parser.add_argument("--torch", type=pathlib.Path)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    calls = set()
+    calls, driver_calls = set(), set(LOOKED_UP)
     for source in given.sources:
+        driver_calls.update(DRIVER_CALL.findall(source.read_text()))
         calls.update(name for name in WRITTEN.findall(source.read_text()) if name != "name")
-    numbers = []
-    if given.torch is not None:
-        for library, wanted in wanted_by_library(given.torch).items():
-            write_library(given.out, library, wanted)
-            calls.update(filter(is_silent, wanted))
-        numbers = capabilities(given.torch)
+    for library, wanted in wanted_by_library(given.cuda).items():
+        if library == stand_ins.soname("cuda", 13):
+            wanted |= driver_calls
+        calls.update(write_library(given.out, library, wanted))
+    numbers = torch_build.capabilities_of(given.torch / "libtorch_cuda.so") if given.torch is not None else []
     write(given.out / "known_calls.inc", "".join(f'"{name}",\n' for name in sorted(calls)))
+    write(given.out / "driver_entries.inc",
+          "".join(f"HPO_DRIVER_ENTRY({name})\n" for name in sorted(driver_calls & calls)))
     write(given.out / "torch_capabilities.inc", "".join(f"{number},\n" for number in numbers))
 
 

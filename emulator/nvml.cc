@@ -158,7 +158,7 @@ int nvmlSystemGetDriverVersion(char* text, unsigned int length) {
 
 int nvmlSystemGetCudaDriverVersion_v2(int* version) {
   HPO_NVML_CALL(nvmlSystemGetCudaDriverVersion_v2);
-  *version = 13000;
+  *version = static_cast<int>(Machine::Get().settings().versions.cuda);
   return 0;
 }
 

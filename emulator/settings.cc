@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -123,6 +124,21 @@ Error ReadOthers(Settings& settings) {
          "'";
 }
 
+Error ReadVersions(Versions& versions) {
+  const std::string text = Variable("HPO_EMULATED_VERSIONS");
+  if (text.empty()) return std::nullopt;
+  const std::map<std::string_view, int64_t*> numbers = {
+      {"cuda", &versions.cuda}, {"cudnn", &versions.cudnn}, {"nccl", &versions.nccl}};
+  for (const std::string& part : Split(text, ',')) {
+    const std::vector<std::string> words = Split(part, '=');
+    const auto number = numbers.find(words[0]);
+    if (words.size() != 2 || number == numbers.end() || !ParseInteger(words[1], *number->second)) {
+      return "versions: expected cuda=NUMBER, cudnn=NUMBER or nccl=NUMBER, got '" + part + "'";
+    }
+  }
+  return std::nullopt;
+}
+
 Error ReadAddresses(Settings& settings) {
   const std::string text = Variable("HPO_EMULATED_ADDRESSES");
   if (text == "reuse") {
@@ -158,6 +174,14 @@ Error ReadFaults(Settings& settings) {
   return std::nullopt;
 }
 
+Error ReadWait(Settings& settings) {
+  const std::string text = Variable("HPO_EMULATED_WAIT");
+  const bool is_good =
+      text.empty() || (ParseInteger(text, settings.wait_seconds) && settings.wait_seconds > 0);
+  if (is_good) return std::nullopt;
+  return "wait: expected a number of seconds, got '" + text + "'";
+}
+
 }  // namespace
 
 std::variant<std::vector<Card>, std::string> KnownCards() {
@@ -178,8 +202,10 @@ std::variant<Settings, std::string> ReadSettings() {
   if (Error error = ReadBytes("HPO_EMULATED_MEMORY", "memory", settings.memory)) return *error;
   if (Error error = ReadBytes("HPO_EMULATED_CONTEXT", "context", settings.context)) return *error;
   if (Error error = ReadOthers(settings)) return *error;
+  if (Error error = ReadVersions(settings.versions)) return *error;
   if (Error error = ReadAddresses(settings)) return *error;
   if (Error error = ReadFaults(settings)) return *error;
+  if (Error error = ReadWait(settings)) return *error;
   return settings;
 }
 

@@ -6,8 +6,14 @@
 //   HPO_EMULATED_MEMORY     another total for cudaMemGetInfo, as 12GiB or 85094170624B
 //   HPO_EMULATED_OTHERS     what other processes hold on each card, as 4GiB or 3x512MiB
 //   HPO_EMULATED_CONTEXT    what each process takes by using a card; default 300MiB
+//   HPO_EMULATED_VERSIONS   cuda=12040,cudnn=90100,nccl=22105: what the libraries report, in the
+//                           way of cudaRuntimeGetVersion and its like; default: torch 2.11's
+//   HPO_EMULATED_CAPABILITIES
+//                           75,80,86: the compute capabilities that torch's build has kernels for;
+//                           default: those of the torch that this tree was built with
 //   HPO_EMULATED_ADDRESSES  rising, reuse or shuffled: which addresses an allocation gets
 //   HPO_EMULATED_FAULTS     CALL:N:CODE[:sticky|:always], several joined by commas
+//   HPO_EMULATED_WAIT       how many seconds a rank of NCCL waits for others; default 600
 //   HPO_EMULATED_STATE      file through which processes see each other's memory
 //   HPO_EMULATED_LOG        file to which calls and kernels' names are added
 #pragma once
@@ -42,14 +48,23 @@ struct Fault {
   FaultSpan span = FaultSpan::kOnce;
 };
 
+// Versions of the emulated libraries: torch refuses others than it was built with.
+struct Versions {
+  int64_t cuda = 13000;   // 1000 x major + 10 x minor
+  int64_t cudnn = 91900;  // 10000 x major + 100 x minor + patch, so is NCCL's
+  int64_t nccl = 22809;
+};
+
 struct Settings {
   std::vector<Card> cards;
   size_t memory = 0;  // 0: the card's own
   size_t others = 0;  // bytes of each of the other processes
   int num_others = 0;
   size_t context = size_t{300} << 20;
+  Versions versions;
   AddressOrder addresses = AddressOrder::kRising;
   std::vector<Fault> faults;
+  int wait_seconds = 600;  // torch's own limit for NCCL
   std::string state_file;  // empty: this process alone
   std::string log_file;    // empty: no log
 };

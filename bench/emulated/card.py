@@ -11,6 +11,8 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WITH_CARD = str(ROOT / "scripts" / "with_emulated_card")
 CARDS = ("t4", "rtx3060", "l4", "a100", "h100", "h200")
+# The model that is measured has no cuDNN attention, which torch prefers on an H100 (docs/gpu/OWED.md).
+ENVIRONMENT = {**os.environ, "TORCH_CUDNN_SDPA_DEPRIORITIZED": "1", "PYTORCH_ALLOC_CONF": ""}
 ALLOCATORS = {"default": "", "expandable": "expandable_segments:True"}
 SECONDS_TO_END = 10
 
@@ -39,7 +41,7 @@ def run(command, seconds, allocator="", statuses=(0,)):
     """What the program printed. RuntimeError, with its last words: its status is another, or it took longer than
     `seconds`."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, env={**os.environ, "PYTORCH_ALLOC_CONF": allocator}, start_new_session=True)
+                               text=True, env={**ENVIRONMENT, "PYTORCH_ALLOC_CONF": allocator}, start_new_session=True)
     try:
         output, complaint = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired as too_long:
@@ -72,7 +74,7 @@ class Trainer:
         ours, theirs = socket.socketpair()
         with open(self.complaints, "w", encoding="utf-8") as complaints:
             self.process = subprocess.Popen(self.command, stdin=theirs, stdout=complaints, stderr=complaints,
-                                            env={**os.environ, "HPO_TRAINER_FD": "0", "PYTORCH_ALLOC_CONF": ""},
+                                            env={**ENVIRONMENT, "HPO_TRAINER_FD": "0"},
                                             start_new_session=True)
         theirs.close()
         ours.settimeout(self.job_seconds)

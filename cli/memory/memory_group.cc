@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "cli/client/dry_run_package.h"
 #include "cli/memory/described_step.h"
 #include "cli/memory/memory_budget.h"
 #include "cli/memory/memory_dataset.h"
-#include "cli/memory/memory_dry_run.h"
 #include "cli/memory/memory_explain.h"
 #include "cli/memory/memory_fit.h"
 #include "cli/memory/memory_plan.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
 namespace hpo::memory {
@@ -29,32 +29,32 @@ int64_t RoundToPowerDivision(int64_t size, int64_t divisions) {
 
 }  // namespace
 
-absl::Status ValidateAllocatorOptions(const AllocatorOptions& options) {
+std::string InvalidOption(const AllocatorOptions& options) {
+  const auto expected = [](std::string what, const auto& got) {
+    return std::move(what) + ", got " + std::to_string(got);
+  };
   if (options.max_split_bytes <= kLargeSegment) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "max_split_bytes: expected more than ", kLargeSegment, ", got ", options.max_split_bytes));
+    return expected("max_split_bytes: expected more than " + std::to_string(kLargeSegment),
+                    options.max_split_bytes);
   }
-  if (!(options.garbage_collection_threshold >= 0.0 &&
-        options.garbage_collection_threshold < 1.0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("garbage_collection_threshold: expected 0 <= threshold < 1, got ",
-                     options.garbage_collection_threshold));
+  const double threshold = options.garbage_collection_threshold;
+  if (!(threshold >= 0.0 && threshold < 1.0)) {
+    return expected("garbage_collection_threshold: expected 0 <= threshold < 1", threshold);
   }
   const int64_t divisions = options.roundup_power2_divisions;
   if (divisions < 0 || (divisions > 0 && !std::has_single_bit(static_cast<uint64_t>(divisions)))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("roundup_power2_divisions: expected 0 or a power of two, got ", divisions));
+    return expected("roundup_power2_divisions: expected 0 or a power of two", divisions);
   }
-  if (options.limit < Bytes{}) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("limit: expected no negative number, got ", options.limit.count));
+  for (const Bytes bytes : {options.limit, options.card.total, options.card.left}) {
+    if (bytes >= Bytes{}) continue;
+    return expected("limit or card: expected no negative number", bytes.count);
   }
-  if (options.card.total < Bytes{} || options.card.left < Bytes{}) {
-    return absl::InvalidArgumentError(absl::StrCat("card: expected no negative numbers, got ",
-                                                   options.card.total.count, " and ",
-                                                   options.card.left.count));
-  }
-  return absl::OkStatus();
+  return {};
+}
+
+absl::Status ValidateAllocatorOptions(const AllocatorOptions& options) {
+  const std::string complaint = InvalidOption(options);
+  return complaint.empty() ? absl::OkStatus() : absl::InvalidArgumentError(complaint);
 }
 
 AllocatorModel::AllocatorModel(const AllocatorOptions& options) : options_(options) {
@@ -73,7 +73,7 @@ int64_t AllocatorModel::RoundedSize(int64_t size) const {
   return std::max(kSmallestBlock, RoundUp(size, kSmallestBlock));
 }
 
-std::optional<AllocatorModel::Block> AllocatorModel::Allocate(Bytes size, uint8_t stream) {
+std::optional<AllocatorModel::Block> AllocatorModel::Allocate(Bytes size, uint16_t stream) {
   SegmentRequest request{.size = RoundedSize(size.count), .stream = stream};
   request.segment_size = SegmentSize(request.size);
   request.small = request.size <= kLargestSmallRequest;
@@ -101,6 +101,11 @@ void AllocatorModel::Free(Block block) {
 
 void AllocatorModel::EmptyCache() { ReleaseCached(); }
 
+void AllocatorModel::EmptyCacheOf(uint16_t stream) {
+  ReleaseCached(blocks_.PoolsOf(stream).large);
+  ReleaseCached(blocks_.PoolsOf(stream).small);
+}
+
 AllocatorModel::Block AllocatorModel::BestFit(const SegmentRequest& request) {
   FreePool& pool = blocks_.PoolOf(request.small, request.stream);
   FreePool::Place found = pool.BestFit(request.size);
@@ -124,7 +129,7 @@ AllocatorModel::Block AllocatorModel::TakeSegment(const SegmentRequest& request)
   };
   Block block = take();
   if (block == kNone && ReleaseOversize(request)) block = take();
-  if (block == kNone) {
+  if (block == kNone && !blocks_.PoolsOf(request.stream).is_private) {
     ReleaseCached();
     ++held_.stats.num_retries;
     block = take();
@@ -169,6 +174,7 @@ void AllocatorModel::CollectGarbage() {
   if (held_.stats.reserved.count <= threshold) return;
   std::vector<Block> whole;
   for (const SegmentBlocks::Pools& pools : blocks_.pools()) {
+    if (pools.is_private) continue;
     for (const FreePool::Entry& entry : pools.large.Sorted()) {
       if (blocks_.IsWholeSegment(entry.block)) whole.push_back(entry.block);
     }
@@ -208,8 +214,12 @@ bool AllocatorModel::ReleaseOversize(const SegmentRequest& request) {
 }
 
 void AllocatorModel::ReleaseCached() {
-  for (const SegmentBlocks::Pools& pools : blocks_.pools()) ReleaseCached(pools.large);
-  for (const SegmentBlocks::Pools& pools : blocks_.pools()) ReleaseCached(pools.small);
+  for (const SegmentBlocks::Pools& pools : blocks_.pools()) {
+    if (!pools.is_private) ReleaseCached(pools.large);
+  }
+  for (const SegmentBlocks::Pools& pools : blocks_.pools()) {
+    if (!pools.is_private) ReleaseCached(pools.small);
+  }
 }
 
 void AllocatorModel::ReleaseCached(const FreePool& pool) {

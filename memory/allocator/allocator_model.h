@@ -5,9 +5,9 @@
 // or exact segments; best fit; splitting; freeing cached segments and trying again before an
 // out-of-memory error) and expandable segments (address ranges that grow, for each pool and stream,
 // by pages of 2 or 20 MiB). The options are those of PYTORCH_ALLOC_CONF.
-// Left out: memory shared between streams (recordStream), CUDA graphs' private pools, other options
-// while blocks are held. New segments are taken to lie behind all earlier ones, which decides
-// between free blocks of one size.
+// Left out: memory shared between streams (recordStream; a caller frees such a block once all of
+// them have used it), other options while blocks are held. New segments are taken to lie behind all
+// earlier ones, which decides between free blocks of one size.
 //
 // Deterministic. Not thread-safe. A request costs well under a microsecond.
 // Source: the behaviour of c10/cuda/CUDACachingAllocator.cpp, torch 2.11.
@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -45,8 +46,11 @@ struct AllocatorOptions {
   bool operator==(const AllocatorOptions&) const = default;
 };
 
-//   InvalidArgument  names the option: a split size that is not above 20 MiB, a threshold outside
-//                    [0, 1), divisions that are no power of two, a negative limit or card
+// One line that names the option, what was expected and what came; empty where all are valid: a
+// split size above 20 MiB, a threshold in [0, 1), divisions that are a power of two, no negative
+// limit or card.
+std::string InvalidOption(const AllocatorOptions& options);
+//   InvalidArgument  the line of InvalidOption
 absl::Status ValidateAllocatorOptions(const AllocatorOptions& options);
 
 class AllocatorModel {
@@ -58,7 +62,7 @@ class AllocatorModel {
 
   // Memory for `size` >= 0 bytes on `stream`; nullopt when the limit or the card does not allow it
   // even after everything cached was freed. A request that failed changes nothing but the cache.
-  std::optional<Block> Allocate(Bytes size, uint8_t stream = 0);
+  std::optional<Block> Allocate(Bytes size, uint16_t stream = 0);
 
   // `block` came from Allocate and was not freed.
   void Free(Block block);
@@ -66,8 +70,17 @@ class AllocatorModel {
   // From now on; less than what is held already allows no more segments.
   void SetLimit(Bytes limit);
 
-  // Gives every segment that is wholly free back to the device (emptyCache).
+  // Gives every segment that is wholly free back to the device (emptyCache), but those of private
+  // pools.
   void EmptyCache();
+
+  // `stream` stands for a private pool, as a CUDA graph has one on the stream that it is captured
+  // on: a request for it frees no cached segments of others before it fails, and no other request
+  // frees its segments. Before its first request.
+  void MakePrivate(uint16_t stream) { blocks_.PoolsOf(stream).is_private = true; }
+
+  // Gives the segments of one stream, or private pool, that are wholly free back to the device.
+  void EmptyCacheOf(uint16_t stream);
 
   const AllocatorStats& stats() const { return held_.stats; }
 

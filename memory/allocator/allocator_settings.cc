@@ -52,10 +52,11 @@ absl::Status Set(absl::string_view option, absl::string_view value, AllocatorOpt
     return absl::OkStatus();
   }
   if (option == kRoundup) {
-    if (!absl::SimpleAtoi(value, &options.roundup_power2_divisions)) {
+    if (!absl::SimpleAtoi(value, &options.roundup_power2_divisions) ||
+        !InvalidOption(options).empty()) {
       return UnexpectedOption(option, "0 or a power of two", value);
     }
-    return ValidateAllocatorOptions(options);
+    return absl::OkStatus();
   }
   return UnexpectedOption(
       "option", absl::StrCat(kExpandable, ", ", kMaxSplit, ", ", kCollection, " or ", kRoundup),

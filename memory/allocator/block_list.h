@@ -17,7 +17,7 @@ struct SegmentBlock {
   int32_t next = -1;
   int64_t freed_at = 0;  // when it came into its pool: the pool's requests until then
   State state = State::kFree;
-  uint8_t stream = 0;
+  uint16_t stream = 0;
   bool small = false;  // of the pool for small requests
 };
 

@@ -4,9 +4,14 @@
 
 namespace hpo::memory {
 
-FreePool& SegmentBlocks::PoolOf(bool small, uint8_t stream) {
+SegmentBlocks::Pools& SegmentBlocks::PoolsOf(uint16_t stream) {
   if (pools_.size() <= stream) pools_.resize(size_t{stream} + 1);
-  return small ? pools_[stream].small : pools_[stream].large;
+  return pools_[stream];
+}
+
+FreePool& SegmentBlocks::PoolOf(bool small, uint16_t stream) {
+  Pools& pools = PoolsOf(stream);
+  return small ? pools.small : pools.large;
 }
 
 void SegmentBlocks::InsertFree(Index block, int64_t now) {

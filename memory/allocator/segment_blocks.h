@@ -21,7 +21,7 @@ inline int64_t RoundUp(int64_t size, int64_t unit) { return (size + unit - 1) / 
 struct SegmentRequest {
   int64_t size = 0;          // rounded
   int64_t segment_size = 0;  // what a new segment would have
-  uint8_t stream = 0;
+  uint16_t stream = 0;
   bool small = false;
 };
 
@@ -30,9 +30,12 @@ class SegmentBlocks : public BlockList {
   struct Pools {
     FreePool small;
     FreePool large;
+    bool is_private = false;  // of a CUDA graph, not of a stream alone
   };
 
-  FreePool& PoolOf(bool small, uint8_t stream);
+  FreePool& PoolOf(bool small, uint16_t stream);
+  // Those of a stream that nothing was requested on yet are empty.
+  Pools& PoolsOf(uint16_t stream);
   const std::vector<Pools>& pools() const { return pools_; }  // by stream
 
   // Puts a free block into its pool, or takes it out. `now` is kept as freed_at.

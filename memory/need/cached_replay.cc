@@ -229,8 +229,6 @@ bool CachedReplay::FitsWithin(Bytes limit) const {
       [this, limit](const Order& order) { return Lacking(order, limit) == Bytes{}; });
 }
 
-CachedBytes CachedReplay::Need() const { return *NeedWithin(Bytes{AllocatorOptions::kUnlimited}); }
-
 std::optional<CachedBytes> CachedReplay::NeedWithin(Bytes limit) const {
   // What runs within a limit need not run within every larger one.
   if (limit.count != AllocatorOptions::kUnlimited && !FitsWithin(limit)) return std::nullopt;

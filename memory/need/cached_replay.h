@@ -47,10 +47,8 @@ class CachedReplay {
   // Whether every order completes within `limit`, base left out. One replay for each order.
   bool FitsWithin(Bytes limit) const;
 
-  // A handful of replays for each order.
-  CachedBytes Need() const;
-  // nullopt where the needed limit is above `limit`, or an order does not complete within it; that
-  // takes less to find out.
+  // A handful of replays for each order. nullopt where the needed limit is above `limit`, or an
+  // order does not complete within it; that takes less to find out.
   std::optional<CachedBytes> NeedWithin(Bytes limit) const;
 
   // Loading, a step of each length, an evaluation.

@@ -203,7 +203,7 @@ KernelTraits TraitsOf(const DeviceProfile& device) {
     const int64_t of_a_thread = device.workspace.count / kThreadsThatMultiply;
     traits.bias_workspace = std::min(kBiasWorkspace, of_a_thread);
     traits.gemm_workspace = of_a_thread - traits.bias_workspace;
-    // Text of an older worker names one kernel alone, or none.
+    // A device that lists no attention kernels is taken to have those of its compute capability.
     traits.attention = ParseAttentionKernels(device.attention)
                            .value_or(AttentionKernels::OfCapability(device.capability));
     traits.capability = CapabilityNumber(device.capability);

@@ -89,6 +89,13 @@ absl::Status Bad(int64_t line, absl::string_view expected, absl::string_view got
       absl::StrCat("archive, line ", line, ": expected ", expected, ", got ", got));
 }
 
+// One line, which may be anything.
+absl::StatusOr<Json> ParseLine(absl::string_view text, int64_t line) {
+  absl::StatusOr<Json> json = ParseJson(text);
+  if (!json.ok()) return Annotate(json.status(), absl::StrCat("archive, line ", line));
+  return json;
+}
+
 absl::StatusOr<std::vector<std::string>> ColumnsOf(Database& database, const std::string& table) {
   Statement rows = database.Prepare(absl::StrCat("PRAGMA table_info(", table, ")"));
   std::vector<std::string> columns;
@@ -231,9 +238,8 @@ absl::StatusOr<absl::string_view> RowLines(absl::string_view archive, int64_t sc
   const int64_t num_lines = std::count(archive.begin(), archive.end(), '\n');
   const size_t rows = archive.find('\n') + 1;
   if (num_lines > 0) {
-    const absl::StatusOr<Json> header = ParseJson(archive.substr(0, rows));
-    if (!header.ok()) return Bad(1, "JSON", header.status().message());
-    HPO_RETURN_IF_ERROR(CheckHeader(*header, schema));
+    HPO_ASSIGN_OR_RETURN(const Json header, ParseLine(archive.substr(0, rows), 1));
+    HPO_RETURN_IF_ERROR(CheckHeader(header, schema));
   }
   if (!archive.empty() && archive.back() != '\n') {
     return Bad(num_lines + 1, "a whole line", "a part of one");
@@ -284,10 +290,9 @@ absl::StatusOr<RestoredStudy> InsertStudyArchive(Database& database, const std::
   RowReader rows(database, name);
   for (int64_t number = 2; !lines.empty(); ++number) {
     const size_t size = lines.find('\n') + 1;
-    const absl::StatusOr<Json> json = ParseJson(lines.substr(0, size));
+    HPO_ASSIGN_OR_RETURN(const Json json, ParseLine(lines.substr(0, size), number));
     lines.remove_prefix(size);
-    if (!json.ok()) return Bad(number, "JSON", json.status().message());
-    const absl::Status taken = rows.Take(*json);
+    const absl::Status taken = rows.Take(json);
     if (absl::IsInvalidArgument(taken)) {
       return Annotate(taken, absl::StrCat("archive, line ", number));
     }

@@ -204,6 +204,7 @@ TEST_F(CardFile, DescribesGpus) {
   EXPECT_EQ(cards[0].threads_per_multiprocessor, 1536);
   EXPECT_EQ(cards[1].product, "a100") << "a name of the file replaces an alias of the table";
   EXPECT_EQ(cards[1].nvml_mib, 3815u);
+  EXPECT_GT(cards[1].memory_clock_mhz, 0) << "a program may divide by it";
   EXPECT_EQ(cards[2].name, "a100-40gb");
 }
 

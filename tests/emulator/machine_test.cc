@@ -145,7 +145,7 @@ TEST(SharedState, ProcessesShareACardAndGiveItBackWhenTheyEnd) {
 TEST(Faults, AreOfKnownCalls) {
   EXPECT_TRUE(IsKnownCall("cudaMalloc"));
   EXPECT_TRUE(IsKnownCall("nvmlInit_v2"));
-  EXPECT_TRUE(IsKnownCall("cublasCreate_v2"));
+  EXPECT_TRUE(IsKnownCall("cufftXtMakePlanMany"));
   EXPECT_FALSE(IsKnownCall("cudaMaloc"));
 }
 
@@ -156,6 +156,20 @@ TEST(Settings, NameWhatIsWrong) {
   ASSERT_TRUE(std::holds_alternative<std::string>(read));
   EXPECT_EQ(std::get<std::string>(read),
             "others: expected a size as 4GiB, or that of each of several as 3x512MiB, got '3x'");
+}
+
+TEST(Settings, VersionsAreThoseOfTorchUnlessOthersAreGiven) {
+  EXPECT_EQ(std::get<Settings>(ReadSettings()).versions.cuda, 13000);
+  setenv("HPO_EMULATED_VERSIONS", "cuda=12010,nccl=22005", 1);
+  const Versions given = std::get<Settings>(ReadSettings()).versions;
+  EXPECT_EQ(given.cuda, 12010);
+  EXPECT_EQ(given.cudnn, Versions().cudnn);
+  EXPECT_EQ(given.nccl, 22005);
+  setenv("HPO_EMULATED_VERSIONS", "cuda=12.1", 1);
+  const auto wrong = ReadSettings();
+  unsetenv("HPO_EMULATED_VERSIONS");
+  EXPECT_EQ(std::get<std::string>(wrong),
+            "versions: expected cuda=NUMBER, cudnn=NUMBER or nccl=NUMBER, got 'cuda=12.1'");
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["HPO_BIN_DIR"]).parent
 CHECK = ROOT / "scripts" / "check_archive"
 EMULATOR = BUILD / "emulator"
-OWN_FILES = [path for path in sorted((ROOT / "emulator").iterdir())
-             if path.is_file()]
+OWN_FILES = [path for path in sorted((ROOT / "emulator").rglob("*"))
+             if path.is_file() and path.suffix != ".pyc"]
 
 
 def check(path):
@@ -77,7 +77,7 @@ class Licence(unittest.TestCase):
         self.assertGreater(len(theirs), 5000)
         for path in OWN_FILES:
             for line in long_lines(path):
-                self.assertNotIn(line, theirs, f"{path.name} has a line of {theirs.get(line)}")
+                self.assertFalse(line in theirs, f"{path.name} has a line of {theirs.get(line)}: {line}")
 
     def test_no_notice_of_theirs_is_here_and_no_binary(self):
         for path in OWN_FILES:

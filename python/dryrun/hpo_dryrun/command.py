@@ -187,7 +187,8 @@ def _search(given, gpu, bounds):
 
 
 def _answer(given):
-    chosen = gpus.choose(given.gpu, gpus.known(launch.library_folder()))
+    build = launch.torch_of(given.command)
+    chosen = gpus.choose(given.gpu, gpus.known(launch.library_folder(), build.capabilities))
     for gpu in chosen:
         if gpu.kernels == 0:
             raise UsageError(f"--gpu: torch of this build has no kernels for {gpu.name} of compute capability "

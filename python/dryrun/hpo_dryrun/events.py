@@ -29,6 +29,7 @@ The file is text, one item a line. Numbers are decimal, sizes are in bytes:
 
 import array
 import bisect
+import functools
 
 MAX_ENTRIES = 1 << 19  # of torch's ring, about 160 bytes each
 MAX_EVENTS = 20_000_000  # of one GPU, 16 bytes each
@@ -108,8 +109,14 @@ class Recorder:
 
     def begin(self):
         self._devices = [_Device(self._num_allocated(d)) for d in range(self._torch.cuda.device_count())]
+        # A call that empties the cache is an event, also where it frees nothing now. The segments of a
+        # private pool are known once its use ends: later it may be gone.
         for name in ("_cuda_emptyCache", "_accelerator_emptyCache"):
-            self._note_calls(name)
+            self._note_calls(self._torch._C, name, self._note_emptied)
+        for name in ("_cuda_endAllocateToPool", "_cuda_endAllocateCurrentStreamToPool"):
+            for owner in (self._torch._C, self._torch.cuda.memory):
+                self._note_calls(owner, name, self.drain)
+        self._note_calls(self._torch.cuda.CUDAGraph, "capture_end", self.drain)
         self._restart()
         self._take_what_is_held(self._torch._C._cuda_memorySnapshot(None)["segments"])
 
@@ -176,20 +183,22 @@ class Recorder:
         if reason not in self._lost:
             self._lost.append(reason)
 
-    def _note_calls(self, name):
-        """`name` of torch._C empties the cache: a call is an event, also where it frees nothing now."""
-        call = getattr(self._torch._C, name, None)
+    def _note_calls(self, owner, name, note):
+        """Every call of `name`, where torch has it, begins with a drain and ends with `note`."""
+        call = getattr(owner, name, None)
         if call is None:
             return
 
-        def noted(*arguments):
+        @functools.wraps(call)
+        def noted(*arguments, **options):
             self.drain()
-            call(*arguments)
-            self.drain_emptied()
+            result = call(*arguments, **options)
+            note()
+            return result
 
-        setattr(self._torch._C, name, noted)
+        setattr(owner, name, noted)
 
-    def drain_emptied(self):
+    def _note_emptied(self):
         """The cache was emptied: the segments that this freed are no event of their own."""
         self.drain()
         for device in self._devices:

@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 import json
+import os
 import re
 import subprocess
 
@@ -20,6 +21,7 @@ class Gpu:
     total_bytes: int
     aliases: tuple = ()
     kernels: object = None  # the capability whose kernels of torch run on it; 0: none; None: not known
+    threads: object = None  # that it can hold at once
     sized: bool = False  # the user gave total_bytes
 
     @property
@@ -27,18 +29,22 @@ class Gpu:
         return f"{self.name}:{self.total_bytes >> 20}MiB" if self.sized else self.name
 
 
-def known(library_folder):
-    """All GPUs of the emulator in `library_folder`, by its own list."""
+def known(library_folder, capabilities=None):
+    """All GPUs of the emulator in `library_folder`, by its own list. `capabilities`: those that the
+    program's torch has kernels for, as torch_build.TorchBuild has them."""
     program = library_folder / "emulated_card"
+    env = dict(os.environ)
+    if capabilities is not None:
+        env["HPO_EMULATED_CAPABILITIES"] = ",".join(map(str, capabilities))
     try:
-        done = subprocess.run([str(program), "--list"], capture_output=True, text=True, check=False)
+        done = subprocess.run([str(program), "--list"], env=env, capture_output=True, text=True, check=False)
     except OSError as error:
         raise UsageError(f"{program}: {error.strerror}") from error
     if done.returncode != 0:
         raise UsageError(done.stderr.strip() or f"{program} --list ended with status {done.returncode}")
     return [Gpu(name=row["name"], product=row["product"], capability=row["capability"],
                 total_bytes=row["total_bytes"], aliases=tuple(row.get("aliases", ())),
-                kernels=row.get("kernels")) for row in json.loads(done.stdout)]
+                kernels=row.get("kernels"), threads=row.get("threads")) for row in json.loads(done.stdout)]
 
 
 def choose(words, all_gpus):
@@ -55,11 +61,11 @@ def choose(words, all_gpus):
 
 def _one(word, all_gpus):
     name, colon, size = word.partition(":")
-    by_name = {key: gpu for gpu in all_gpus for key in (gpu.name, *gpu.aliases)}
+    by_name = {_canonical(key): gpu for gpu in all_gpus for key in (*gpu.aliases, gpu.product, gpu.name)}
     gpu = by_name.get(_canonical(name))
     if gpu is None:
-        near = difflib.get_close_matches(_canonical(name), by_name, 3, 0.5)
-        meant = f"; did you mean {' or '.join(near)}?" if near else ""
+        near = [by_name[key].name for key in difflib.get_close_matches(_canonical(name), by_name, 3, 0.5)]
+        meant = f"; did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
         names = ", ".join(gpu.name for gpu in all_gpus)
         raise UsageError(f"--gpu: no GPU '{name}'{meant} (there are: {names})")
     if not colon:
@@ -68,6 +74,6 @@ def _one(word, all_gpus):
 
 
 def _canonical(name):
-    """"NVIDIA A100 40GB" and "RTX_3090" in the spelling of the list."""
-    text = re.sub(r"[\s_]+", "-", name.strip().lower())
-    return re.sub(r"^(nvidia-|geforce-|tesla-)+", "", text).replace("rtx-", "rtx")
+    """Without what makes no difference, as the emulator does: "NVIDIA GeForce RTX 3090" is "3090"."""
+    text = re.sub(r"[^a-z0-9]", "", name.lower())
+    return re.sub(r"^(nvidia|geforce|tesla|rtx)+", "", text)

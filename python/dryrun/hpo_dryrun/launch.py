@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 
+from . import stand_ins, torch_build
 from .errors import DryRunError, UsageError
 
 PACKAGE = pathlib.Path(__file__).resolve().parent
@@ -60,27 +61,46 @@ def library_folder():
     return LIBRARIES.resolve()
 
 
-def _preloaded(folder):
-    """All stand-ins: torch's own search paths would find NVIDIA's wheels before LD_LIBRARY_PATH."""
-    found = sorted(str(path) for path in folder.glob("lib*.so*"))
-    return sorted(found, key=lambda path: "libcudart" not in path)
+def _interpreter(command, path):
+    """The Python that runs the command, as far as can be told: the command, that of a script's first
+    line, or the one in PATH."""
+    found = shutil.which(command[0], path=path)
+    if found and os.path.basename(found).startswith("python"):
+        return found
+    with contextlib.suppress(OSError, TypeError), open(found, "rb") as file:
+        line = file.readline(256).decode("utf-8", "replace")
+        words = line[2:].split() if line.startswith("#!") else []
+        for word in words[:2]:
+            if os.path.basename(word).startswith("python"):
+                return shutil.which(word, path=path) or word
+    return shutil.which("python3", path=path) or "python3"
 
 
 def _joined(*parts):
     return os.pathsep.join(str(part) for part in parts if part)
 
 
+def torch_of(command):
+    """The build of torch that `command` runs with, a torch_build.TorchBuild. Raises UsageError."""
+    try:
+        return torch_build.of_interpreter(_interpreter(command, os.environ.get("PATH")))
+    except torch_build.TorchMissing as error:
+        raise UsageError(str(error)) from error
+
+
 def environment(request, scratch):
     folder = library_folder()
     env = dict(os.environ)
+    try:
+        env = stand_ins.environment(torch_of(request.command), folder, scratch, env)
+    except FileNotFoundError as error:
+        raise UsageError(str(error)) from error
     env.update(
         HPO_EMULATED_CARD=request.gpu.name, HPO_EMULATED_CARDS=str(request.count),
         HPO_EMULATED_STATE=str(scratch / "state"), HPO_DRY_RUN_RECORD=str(scratch / "record"),
         HPO_DRY_RUN_OPTIONS=json.dumps({
-            "capability": request.gpu.capability, "context_bytes": request.context_bytes, "steps": request.steps,
+            "capability": request.gpu.capability, "threads": request.gpu.threads, "context_bytes": request.context_bytes, "steps": request.steps,
             "readbacks": request.readbacks, "events": request.events}),
-        LD_PRELOAD=_joined(*_preloaded(folder), env.get("LD_PRELOAD")),
-        LD_LIBRARY_PATH=_joined(folder, env.get("LD_LIBRARY_PATH")),
         PATH=_joined(folder / "bin", env.get("PATH")),
         PYTHONPATH=_joined(PACKAGE / "hook", env.get("PYTHONPATH")), PYTHONUNBUFFERED="1")
     env.pop("HPO_EMULATED_CONTEXT", None)

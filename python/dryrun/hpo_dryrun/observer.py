@@ -57,8 +57,8 @@ def before_torch(folder):
         _end(1)
         return
     given = options()
-    found = overheads.overhead(given["capability"], build.cuda, build.version,
-                               {"cudnn": build.cudnn, "nccl": build.nccl})
+    # Workspaces of cuDNN and buffers of NCCL are not named: the emulated libraries ask for theirs.
+    found = overheads.overhead(given["capability"], build.cuda, build.version, threads=given.get("threads"))
     if given.get("context_bytes") is not None:
         found = dataclasses.replace(found, context_bytes=given["context_bytes"], source="--context")
     _overhead = found

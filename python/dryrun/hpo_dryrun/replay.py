@@ -15,11 +15,23 @@ from typing import List, Optional
 PROGRAM = "hpo-replay"
 # Options of PYTORCH_ALLOC_CONF that do not change which GPU memory is taken.
 _FRACTION = "per_process_memory_fraction"
-_WITHOUT_EFFECT = ("backend", "pinned_", "release_lock_on_cudamalloc", "throw_on_cudamalloc_oom")
+_WITHOUT_EFFECT = ("pinned_", "release_lock_on_cudamalloc", "throw_on_cudamalloc_oom")
+_KNOWN = ("expandable_segments", "max_split_size_mb", "garbage_collection_threshold", "roundup_power2_divisions")
 
 
 class ReplayError(Exception):
     """One line: what was expected, what came, where."""
+
+
+@dataclasses.dataclass
+class Options:
+    """The options of PYTORCH_ALLOC_CONF that change which GPU memory is taken."""
+
+    expandable_segments: bool = False
+    max_split_bytes: int = 0  # 0: none
+    garbage_collection_threshold: float = 0.0
+    roundup_power2_divisions: int = 0
+    memory_fraction: Optional[float] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +51,6 @@ class Result:
     device: int
     allocated_peak: int
     reserved_peak: int
-    fragmentation: int  # reserved and not allocated, at the peak of reserved bytes
     retries: int  # times that the cache was freed for a request
     out_of_memory_event: Optional[int]  # number of the first request that ran out of memory
     # Number of the first request that ran out of memory in the recorded run and does not here: the
@@ -47,8 +58,67 @@ class Result:
     unknown_from_event: Optional[int]
 
     @property
+    def fragmentation(self) -> int:
+        """What the allocator needs above the peak of allocated bytes."""
+        return self.reserved_peak - self.allocated_peak
+
+    @property
     def ran_out(self) -> bool:
         return self.out_of_memory_event is not None
+
+
+def read_settings(text) -> Options:
+    """PYTORCH_ALLOC_CONF. Raises ReplayError with one line that names the option.
+
+    As memory/allocator/allocator_settings.cc, but for options that it does not have: hpo-replay is
+    without that parser so that it stays small. tests/golden/allocator_settings.txt is for both."""
+    options = Options()
+    seen = set()
+    for setting in text.split(",") if text.strip() else ():
+        name, colon, value = (part.strip() for part in setting.partition(":"))
+        if not name or not colon:
+            raise _unexpected("setting", "OPTION:VALUE", setting)
+        if name in seen:
+            raise _unexpected(name, "it once", text)
+        seen.add(name)
+        if not name.startswith(_WITHOUT_EFFECT):
+            _set(options, name, value)
+    return options
+
+
+def _set(options, name, value):
+    if name == "expandable_segments":
+        if value not in ("True", "False"):
+            raise _unexpected(name, "True or False", value)
+        options.expandable_segments = value == "True"
+    elif name == "max_split_size_mb":
+        if not value.isdecimal() or not 20 < int(value) < 1 << 43:
+            raise _unexpected(name, "a whole number of MiB above 20", value)
+        options.max_split_bytes = int(value) << 20
+    elif name == "garbage_collection_threshold":
+        options.garbage_collection_threshold = _between_0_and_1(name, value)
+    elif name == "roundup_power2_divisions":
+        if not value.isdecimal() or int(value) & (int(value) - 1):
+            raise _unexpected(name, "0 or a power of two", value)
+        options.roundup_power2_divisions = int(value)
+    elif name == _FRACTION:
+        options.memory_fraction = 1.0 if value in ("1", "1.0") else _between_0_and_1(name, value)
+    elif (name, value) != ("backend", "native"):
+        raise _unexpected("option", f"{', '.join(_KNOWN[:-1])} or {_KNOWN[-1]}", name)
+
+
+def _between_0_and_1(name, value):
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not 0.0 < number < 1.0:
+        raise _unexpected(name, "a number above 0 and below 1", value)
+    return number
+
+
+def _unexpected(where, expected, got):
+    return ReplayError(f"{where}: expected {expected}, got '{got}'")
 
 
 def run(path, targets) -> List[Result]:
@@ -86,19 +156,18 @@ def _recorded_settings(path):
 
 
 def _line(target, recorded_settings):
-    """The target as hpo-replay reads it, which does not know options without an effect on GPU memory."""
+    """The target as hpo-replay reads it."""
     total = target.usable_bytes if target.total_bytes is None else target.total_bytes
+    options = read_settings(recorded_settings if target.settings is None else target.settings)
     fraction = target.memory_fraction
+    if fraction is None:
+        fraction = options.memory_fraction
     if fraction is None and target.settings is not None and _FRACTION in recorded_settings:
         fraction = 1.0  # what was recorded came from the settings, which are replaced
-    options = []
-    settings = recorded_settings if target.settings is None else target.settings
-    for option in "".join(settings.split()).split(","):
-        if option.startswith(_FRACTION + ":"):
-            fraction = option.partition(":")[2] if target.memory_fraction is None else fraction
-        elif option and not option.startswith(_WITHOUT_EFFECT):
-            options.append(option)
-    return f"{target.usable_bytes} {total} {'-' if fraction is None else fraction} {','.join(options)}"
+    numbers = (target.usable_bytes, total, "-" if fraction is None else fraction,
+               int(options.expandable_segments), options.max_split_bytes,
+               options.garbage_collection_threshold, options.roundup_power2_divisions)
+    return " ".join(map(str, numbers))
 
 
 def _program():

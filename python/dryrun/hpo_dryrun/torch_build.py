@@ -7,6 +7,7 @@ torch refuses a cuDNN or an NCCL other than the one that it was built with.
 import ast
 import dataclasses
 import json
+import mmap
 import pathlib
 import re
 import subprocess
@@ -36,12 +37,14 @@ class TorchBuild:
       libraries: its folder of shared libraries.
       cuda: major and minor version of CUDA, (13, 0).
       cudnn, nccl: major, minor and patch version, (9, 19, 0).
+      capabilities: the compute capabilities that it has kernels for, 10 x major + minor, rising.
     """
     version: str
     libraries: pathlib.Path
     cuda: tuple
     cudnn: tuple
     nccl: tuple
+    capabilities: tuple
 
 
 def _assignments(path):
@@ -68,6 +71,15 @@ def _required_versions(folder, version):
     return found
 
 
+def capabilities_of(library):
+    """The compute capabilities in libtorch_cuda.so: the flags of its kernels' compiler."""
+    with open(library, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
+        flags = re.compile(rb"(?:-gencode;arch=compute_\d+a?,code=\w+;?)+").match(
+            data, max(data.find(b"-gencode;arch=compute_"), 0))
+        found = re.findall(rb"code=sm_(\d+)", flags.group()) if flags else ()
+        return tuple(sorted({int(number) for number in found}))
+
+
 def of_folder(folder):
     """The build in `folder`, the one of torch's __init__.py. Raises TorchMissing."""
     folder = pathlib.Path(folder)
@@ -86,7 +98,11 @@ def of_folder(folder):
         raise TorchMissing(f"torch {version} in {folder} is built with CUDA {found['cuda']}; expected "
                            f"CUDA {' or '.join(map(str, CUDA_MAJORS))} (torch 2.4 or newer)")
     versions = _required_versions(folder, version.partition("+")[0])
-    return TorchBuild(version, folder / "lib", cuda, versions["cudnn"], versions["nccl"])
+    kernels = folder / "lib" / "libtorch_cuda.so"
+    if not kernels.exists():
+        raise TorchMissing(f"{kernels}: missing; torch {version} is not installed as a whole")
+    return TorchBuild(version, folder / "lib", cuda, versions["cudnn"], versions["nccl"],
+                      capabilities_of(kernels))
 
 
 def of_interpreter(python, environment=None):

@@ -229,6 +229,22 @@ TEST(AllocatorModel, RunsOutWhereTheCardEnds) {
   }
 }
 
+TEST(AllocatorModel, APrivatePoolAndTheOthersFreeNothingOfEachOther) {
+  AllocatorModel allocator({.card = {.total = MiB(100), .left = MiB(100)}});
+  allocator.MakePrivate(1);
+  allocator.Free(*allocator.Allocate(MiB(60), 0));
+  EXPECT_FALSE(allocator.Allocate(MiB(60), 1).has_value());  // while a graph is captured
+  EXPECT_EQ(allocator.stats().num_retries, 0);
+  allocator.EmptyCache();
+  allocator.Free(*allocator.Allocate(MiB(60), 1));
+  EXPECT_FALSE(allocator.Allocate(MiB(60), 0).has_value());
+  EXPECT_EQ(allocator.stats().num_retries, 1);
+  allocator.EmptyCache();
+  EXPECT_EQ(allocator.stats().reserved, MiB(60));
+  allocator.EmptyCacheOf(1);
+  EXPECT_EQ(allocator.stats().reserved, Bytes{});
+}
+
 TEST(AllocatorModel, RoundsUpToDivisionsOfPowersOfTwo) {
   const std::pair<Bytes, Bytes> cases[] = {
       {KibOf(1), KibOf(1)},        // not above 512 x 4: to 512 B only

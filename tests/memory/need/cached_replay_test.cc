@@ -48,7 +48,7 @@ TEST(CachedReplay, FitsFromTheNeededLimitOn) {
   const EstimateInput input = GpuInput(8, 2);
   const MemoryPlan plan = PlanOf(16, 8);
   const CachedReplay replay(input, plan, ClassifierShapeOf(input, plan), TraitsOf(input.device));
-  const CachedBytes need = replay.Need();
+  const CachedBytes need = *replay.NeedWithin(Bytes{AllocatorOptions::kUnlimited});
   EXPECT_TRUE(replay.FitsWithin(need.needed_limit));
   EXPECT_TRUE(replay.FitsWithin(need.reserved_peak));
   EXPECT_FALSE(replay.FitsWithin(Bytes{need.needed_limit.count / 100 * 98}));
@@ -73,7 +73,7 @@ TEST(CachedReplay, NeedsTheSameWithinAnyLimit) {
   const EstimateInput input = GpuInput(8, 2);
   const MemoryPlan plan = PlanOf(16, 8);
   const CachedReplay replay(input, plan, ClassifierShapeOf(input, plan), TraitsOf(input.device));
-  const CachedBytes need = replay.Need();
+  const CachedBytes need = *replay.NeedWithin(Bytes{AllocatorOptions::kUnlimited});
   for (int64_t percent = 80; percent <= 120; percent += 2) {
     const Bytes limit{need.needed_limit.count / 100 * percent};
     const std::optional<CachedBytes> within = replay.NeedWithin(limit);

@@ -167,7 +167,7 @@ TEST_F(ArchiveTest, WhatIsNoWholeArchiveIsRefusedAndNothingStays) {
   torn.erase(trial, torn.find('\n', trial) + 1 - trial);
   const std::pair<std::string, const char*> cases[] = {
       {"", "nothing: it is not whole"},
-      {"not JSON\n", "line 1: expected JSON"},
+      {"not JSON\n", "line 1: expected JSON, got something else at byte "},
       {"{\"format\":\"other\"}\n", "line 1: expected an archive (hpo-study)"},
       {newer, "expected a database's schema up to"},
       {archive.substr(0, last + 1), "nothing: it is not whole"},

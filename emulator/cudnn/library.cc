@@ -1,0 +1,73 @@
+// libcudnn: its version, its errors and its handles.
+#include <cstddef>
+#include <cstdio>
+
+#include "emulator/cudnn/handles.h"
+#include "emulator/cudnn/published_numbers.h"
+#include "emulator/library_call.h"
+
+namespace hpo::emulator::cudnn {
+namespace {
+
+const Versions& Reported() { return Machine::Get().settings().versions; }
+
+struct Library {
+  void* stream = nullptr;
+};
+
+Library& Find(const char* call, const void* handle) {
+  return LiveObjects<Library>().Find(call, handle);
+}
+
+}  // namespace
+
+extern "C" {
+
+size_t cudnnGetVersion() { return static_cast<size_t>(Reported().cudnn); }
+
+size_t cudnnGetCudartVersion() { return static_cast<size_t>(Reported().cuda); }
+
+// `property`: 0 the major number of the version, 1 the minor one, 2 the patch
+// (libraryPropertyType).
+int cudnnGetProperty(int property, int* value) {
+  HPO_LIBRARY_CALL(cudnnGetProperty);
+  const auto version = static_cast<int>(Reported().cudnn);
+  const int parts[] = {version / 10000, version / 100 % 100, version % 100};
+  if (property < 0 || property > 2) hpoEmulatedMissing("cudnnGetProperty of another property");
+  *value = parts[property];
+  return kSuccess;
+}
+
+int cudnnCreate(void** handle) {
+  HPO_LIBRARY_CALL(cudnnCreate);
+  *handle = LiveObjects<Library>().Create();
+  return kSuccess;
+}
+
+int cudnnDestroy(void* handle) {
+  HPO_LIBRARY_CALL(cudnnDestroy);
+  LiveObjects<Library>().Destroy("cudnnDestroy", handle);
+  return kSuccess;
+}
+
+int cudnnSetStream(void* handle, void* stream) {
+  HPO_LIBRARY_CALL(cudnnSetStream);
+  Find("cudnnSetStream", handle).stream = stream;
+  return kSuccess;
+}
+
+int cudnnGetStream(void* handle, void** stream) {
+  HPO_LIBRARY_CALL(cudnnGetStream);
+  *stream = Find("cudnnGetStream", handle).stream;
+  return kSuccess;
+}
+
+const char* cudnnGetErrorString(int) { return "emulated: an error of cuDNN"; }
+
+void cudnnGetLastErrorString(char* message, size_t room) {
+  if (room > 0) std::snprintf(message, room, "emulated: an error of cuDNN");
+}
+
+}  // extern "C"
+
+}  // namespace hpo::emulator::cudnn

@@ -1,0 +1,108 @@
+"""The libraries that take the place of CUDA's in a dry run, for one build of torch."""
+
+import os
+import pathlib
+import re
+
+from . import elf
+
+# The name that each library is loaded by, for CUDA 12 and for CUDA 13; None: not wanted.
+SONAMES = {
+    "cublas": ("libcublas.so.12", "libcublas.so.13"),
+    "cublasLt": ("libcublasLt.so.12", "libcublasLt.so.13"),
+    "cuda": ("libcuda.so.1", "libcuda.so.1"),
+    "cudart": ("libcudart.so.12", "libcudart.so.13"),
+    "cudnn": ("libcudnn.so.9", "libcudnn.so.9"),
+    "cufft": ("libcufft.so.11", "libcufft.so.12"),
+    "cufile": ("libcufile.so.0", "libcufile.so.0"),
+    "cupti": ("libcupti.so.12", "libcupti.so.13"),
+    "curand": ("libcurand.so.10", "libcurand.so.10"),
+    "cusolver": ("libcusolver.so.11", "libcusolver.so.12"),
+    "cusparse": ("libcusparse.so.12", "libcusparse.so.12"),
+    "cusparseLt": ("libcusparseLt.so.0", "libcusparseLt.so.0"),
+    "nccl": ("libnccl.so.2", "libnccl.so.2"),
+    "nvToolsExt": ("libnvToolsExt.so.1", None),
+    "nvrtc": ("libnvrtc.so.12", "libnvrtc.so.13"),
+    "nvshmem_host": ("libnvshmem_host.so.3", "libnvshmem_host.so.3"),
+}
+# Whose a call is that is wanted without a version, by the beginning of its name; the first counts.
+OWNERS = [("cusparseLt", "cusparseLt"), ("nccl", "nccl"), ("pnccl", "nccl"), ("nvshmem", "nvshmem_host"),
+          ("cuFile", "cufile"), ("cufile", "cufile"), ("cu[A-Z]", "cuda")]
+# Ends the program with the name of a call that is not emulated; of libhpo_emulated_card.so.
+MISSING = "hpoEmulatedMissing"
+
+
+def soname(library, major):
+    """The name that `library` is loaded by with CUDA `major`, or None."""
+    return SONAMES[library][major - 12]
+
+
+def owner_of(call, version):
+    """The library of SONAMES, of a call that is wanted in `version` ("": in none); None for others."""
+    if version:
+        library = re.fullmatch(r"lib(\w+)\.so\.\d+", version)
+        known = library is not None and library.group(1) in SONAMES
+        return library.group(1) if known else "nvshmem_host" if version == "NVSHMEM" else None
+    return next((library for prefix, library in OWNERS if re.match(prefix, call)), None)
+
+
+def wanted_by(build):
+    """{(library, call)} that the libraries of a torch_build.TorchBuild want of CUDA's."""
+    found, own = {}, set()
+    for path in sorted(build.libraries.glob("*.so*")):
+        symbols = elf.symbols(path)
+        found.update(symbols.wanted)
+        own |= set(symbols.defined)
+    owned = {(owner_of(name, version), name) for name, version in found.items() if name not in own}
+    return {(library, name) for library, name in owned if library is not None}
+
+
+def folder():
+    """Where the libraries are: in this package, or in the build folder that it was copied to."""
+    package = pathlib.Path(__file__).resolve().parent
+    for place in (package / "lib", package.parent.parent / "emulator"):
+        if (place / "libhpo_emulated_card.so").exists():
+            return place
+    raise FileNotFoundError(f"expected the libraries of the emulated GPU in {package / 'lib'}; found none")
+
+
+def preloaded(build, libraries, scratch):
+    """The files that the program is to load before all others, in order.
+
+    All of them: torch's libraries name the folders of NVIDIA's (DT_RPATH), and what is loaded already
+    is taken instead. Calls that no stand-in has, of a torch that is newer than this package, are in a
+    last library that is written to the folder `scratch`: each ends the program with its name.
+    """
+    files = []
+    for library in SONAMES:
+        name = soname(library, build.cuda[0])
+        if name is not None and (libraries / name).exists():
+            files.append(libraries / name)
+        elif library == "cudart":
+            raise FileNotFoundError(f"{libraries / name}: missing, so torch {build.version} with CUDA "
+                                    f"{build.cuda[0]} cannot be dry-run with this installation")
+    defined = set()
+    for path in files:
+        defined |= set(elf.symbols(path).defined)
+    missing = {call for _, call in wanted_by(build)} - defined
+    if missing:
+        stubs = pathlib.Path(scratch) / "libhpo_missing_calls.so"
+        stubs.write_bytes(elf.stub_library(missing, MISSING, stubs.name))
+        files.append(stubs)
+    return files
+
+
+def environment(build, libraries, scratch, inherited=None):
+    """`inherited` (default: this process's), with what makes torch use the emulated GPU.
+
+    The GPU itself is chosen by HPO_EMULATED_CARD and the like (docs/EMULATOR.md).
+    """
+    found = dict(os.environ if inherited is None else inherited)
+    preload = [str(path) for path in preloaded(build, libraries, scratch)]
+    cudnn, nccl = ("".join(f"{part:02d}" for part in version) for version in (build.cudnn, build.nccl))
+    found.update(LD_PRELOAD=":".join(filter(None, [*preload, found.get("LD_PRELOAD")])),
+                 LD_LIBRARY_PATH=":".join(filter(None, [str(libraries), found.get("LD_LIBRARY_PATH")])),
+                 HPO_EMULATED_VERSIONS=f"cuda={build.cuda[0] * 1000 + build.cuda[1] * 10},"
+                                       f"cudnn={int(cudnn)},nccl={int(nccl)}",
+                 HPO_EMULATED_CAPABILITIES=",".join(map(str, build.capabilities)))
+    return found
