@@ -8,18 +8,6 @@ EVERY_S = 0.2
 _TRANSPARENT = ("backward", "execute_and_observe")  # they call the program's or torch's code
 
 
-def _count_waits():
-    try:
-        count = ctypes.CDLL(None).hpoEmulatedWaits
-    except AttributeError:  # no emulated GPU in this process
-        return lambda: 0
-    count.restype = ctypes.c_longlong
-    return count
-
-
-waits = _count_waits()  # number of times that this process waited for a stream: each value it read, and more
-
-
 class Watch:
     """Calls `look` in the main thread, between two of its instructions, where it may end the program."""
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from hpo_dryrun import command, gpus, largest, launch, report, sizes, verdict
+from hpo_dryrun import command, gpus, largest, launch, replay, report, several, sizes, verdict
 from hpo_dryrun.errors import DryRunError, UsageError
 from hpo_dryrun.steps import Steps
 
@@ -197,14 +197,14 @@ def test_sizes():
 
 def record(**changes):
     return {"end": "enough", "until": None, "steps": 4, "alike": True, "enough": True, "phase": "steady_step",
-            "backwards": 4, "readbacks": 0, "out_of_memory": None, "error": None, "error_type": None, "rank": 0,
+            "backwards": 4, "endless": None, "out_of_memory": None, "error": None, "error_type": None, "rank": 0,
             "world_size": 1, "local_world_size": 1, "torch": "2.11.0", "cuda": "13.0",
             "overhead": {"context_bytes": 400 * MIB, "workspace_bytes": 100 * MIB, "margin_bytes": 200 * MIB,
                          "source": "a test"},
             "devices": [{"index": 0, "name": "A (emulated)", "total_bytes": 8000 * MIB,
                          "allocated_bytes": 5000 * MIB, "reserved_bytes": 6000 * MIB,
                          "beyond_torch_bytes": 530 * MIB, "retries": 0}],
-            "phases": {"load": {"0": [1, 2]}}, "values": {}, **changes}
+            "phases": {"load": {"0": [1, 2]}}, "values": {"live_at_peak": False}, **changes}
 
 
 def run(*records, status=0, timed_out=False, output=""):
@@ -220,7 +220,7 @@ def device(**changes):
     ({"devices": device(reserved_bytes=7300 * MIB)}, "tight"),
     ({"devices": device(retries=2)}, "tight"),
     ({"out_of_memory": {"requested_bytes": 1, "count": 1, "phase": "load", "step": 1}}, "does not fit"),
-    ({"values": {"unknown_at_peak": True}}, "unknown"),
+    ({"values": {"live_at_peak": True}}, "unknown"),
     ({"end": "readbacks", "steps": 0}, "unknown"),
 ])
 def test_verdicts(changes, expected):
@@ -233,7 +233,8 @@ def test_required_memory_and_its_parts():
     assert found["other_bytes"] == 30 * MIB
     assert found["fragmentation_bytes"] == 1000 * MIB
     assert found["spare_bytes"] == 1470 * MIB
-    text = report.text({"gpus": [{**found, "source": "run", "needs_bytes": None}], "largest": []})
+    text = report.text({"gpus": [{**found, "source": "run", "needs_bytes": None, "allocator": None}],
+                        "largest": []})
     assert "fits: 6.38 GiB of 7.81 GiB, 1.44 GiB to spare" in text
 
 
@@ -288,7 +289,7 @@ def dry_run(*words, **environment):
     (["--gpu", "a100", "--steps", "0", "--", "true"], 2, "argument --steps: expected at least 1, got '0'"),
     (["--gpu", "a100", "--", "/no/such/program"], 2, "/no/such/program: there is no such program"),
     (["--gpu", "a100", "--", "true"], 1, "no process of the program imported torch"),
-    (["--gpu", "a100", "--timeout", "0.2", "--", "sleep", "60"], 1, "the program did not end in 0 s"),
+    (["--gpu", "a100", "--timeout", "0.2", "--", "sleep", "60"], 1, "the program did not end in "),
     (["--gpu", "a100", "--", sys.executable, "-c", "import torch_"], 1,
      "the program failed with status 1: ModuleNotFoundError: No module named 'torch_'"),
 ])
@@ -305,7 +306,7 @@ def test_a_torch_without_cuda(tmp_path):
     (tmp_path / "torch" / "version.py").write_text("__version__ = '2.11.0+cpu'\ncuda = None\n")
     done = dry_run("--gpu", "a100", "--", sys.executable, "-c", "import torch", PYTHONPATH=os.pathsep.join(
         [str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "torch 2.11.0+cpu" in done.stderr and "pip install" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
@@ -336,3 +337,53 @@ def test_exit_statuses():
     assert status("fits") == status("tight") == status("does not fit", "fits") == 0
     assert status("does not fit") == 3
     assert status("unknown") == status("unknown", "does not fit") == 1
+
+
+# ---- Several GPUs ----
+
+def test_gpus_of_one_kind_are_replayed_and_the_others_run(monkeypatch):
+    a40, a80 = (gpus.Gpu(name, name, 80, size << 30, threads=221184) for name, size in (("a40", 40), ("a80", 80)))
+    t4 = gpus.Gpu("t4", "t4", 75, 16 << 30, threads=40960)
+    runs, targets = [], []
+
+    def run_on(gpu, allocator, events):
+        runs.append((gpu.name, allocator))
+        found = verdict.assess(run(record(events={"path": events, "lost": [], "events": 9})), gpu)
+        found.update(source="run", needs_bytes=None, allocator=allocator)
+        return found
+
+    def replays(path, asked):
+        assert path is not None
+        targets.extend(asked)
+        return [replay.Result(device=0, allocated_peak=5000 * MIB, reserved_peak=5500 * MIB, retries=0,
+                              out_of_memory_event=7 if target.settings else None, unknown_from_event=None)
+                for target in asked]
+
+    monkeypatch.setattr(replay, "run", replays)
+    found = several.documents([a40, t4, a80], [None, "expandable_segments:True"], run_on)
+    assert [(one["gpu"], one["allocator"] is not None) for one in found] == [
+        ("a40", False), ("a40", True), ("t4", False), ("t4", True), ("a80", False), ("a80", True)]
+    assert runs == [("a80", None), ("t4", None)]
+    assert [one["source"] for one in found] == ["replay of a80"] * 2 + ["run", "replay of t4", "run", "replay of a80"]
+    assert [one["verdict"] for one in found][:2] == ["fits", "does not fit"]
+    assert found[0]["required_bytes"] == 6030 * MIB
+    assert targets[0].usable_bytes == (40 << 30) - 530 * MIB
+
+
+def test_what_cannot_be_replayed_runs(monkeypatch):
+    def refuse(_path, _asked):
+        raise replay.ReplayError("hpo-replay: it is not there")
+
+    monkeypatch.setattr(replay, "run", refuse)
+    sizes_of_one = [gpus.Gpu(f"a{size}", "a", 80, size << 30, threads=1) for size in (40, 80)]
+    runs = []
+
+    def run_on(gpu, allocator, events):
+        runs.append(gpu.name)
+        found = verdict.assess(run(record(events={"path": events, "lost": [], "events": 9})), gpu)
+        found.update(source="run", needs_bytes=None, allocator=allocator)
+        return found
+
+    found = several.documents(sizes_of_one, [None], run_on)
+    assert runs == ["a80", "a40"]
+    assert "could not be replayed: hpo-replay: it is not there" in found[1]["notes"][0]
