@@ -217,11 +217,3 @@ int hpoEmulatedCompute(const char* call) {
   hpo::emulator::Streams::Get().NoteLibraryWork();
   return hpoEmulatedSilent(call);
 }
-
-namespace {
-std::atomic<long long> g_num_waits{0};
-}
-
-void hpoEmulatedCountWait() { ++g_num_waits; }
-
-long long hpoEmulatedWaits() { return g_num_waits; }

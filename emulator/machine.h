@@ -112,8 +112,4 @@ extern "C" {
 int hpoEmulatedSilent(const char* call);
 // The same for one that computes: all known values of device memory are forgotten.
 int hpoEmulatedCompute(const char* call);
-// Counts a call that waits for a stream, as each copy of a value to the host does.
-void hpoEmulatedCountWait();
-// Number of those calls in this process so far.
-long long hpoEmulatedWaits();
 }

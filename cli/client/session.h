@@ -4,6 +4,7 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "cli/client/client.h"
 #include "cli/client/terminal.h"
@@ -19,6 +20,7 @@ struct Session {
   bool yaml = false;     // of hpo best alone
   std::string study;     // empty: the only one
   std::string database;  // the file that is read without a server; empty: a server is asked
+  std::vector<std::string> forwarded;  // words after a command that another program reads
 };
 
 }  // namespace hpo::cli

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/client/dry_run_package.h"
 #include "cli/memory/described_step.h"
 #include "cli/memory/memory_budget.h"
 #include "cli/memory/memory_dataset.h"
@@ -266,6 +267,16 @@ Action DeclareMemoryDataset(CLI::App& dataset, std::string& /*study*/) {
   return Verdict([options](Session& session) { return ShowMemoryDataset(session, *options); });
 }
 
+// Its words do not come this way (RunHpo), so that they are the package's alone.
+Action DeclareMemoryDryRun(CLI::App& dry_run, std::string& /*study*/) {
+  SetExample(dry_run, "hpo memory dry-run --gpu a100-40gb -- python3 train.py --batch 32");
+  return [](Session& session) {
+    std::vector<std::string> words = session.forwarded;
+    if (session.json) words.insert(words.begin(), "--json");
+    return RunMemoryDryRun(words);
+  };
+}
+
 }  // namespace
 
 Command MemoryGroup() {
@@ -288,6 +299,8 @@ Command MemoryGroup() {
            DeclareMemoryBudget},
           {"dataset", "Predict the memory of a data file's batches, and how to reduce it", kReads,
            DeclareMemoryDataset},
+          {"dry-run", "Run a PyTorch program on an emulated GPU for the memory it requires", kReads,
+           DeclareMemoryDryRun},
           {"explain", "Explain why a trial fit or did not fit: predicted and measured bytes",
            kReads, DeclareMemoryExplain},
           {"status", "Show the memory of this machine and of its GPUs", kReads,

@@ -35,6 +35,7 @@ struct GlobalOptions {
   std::string database;  // read without a server; empty: ask one
   std::string output = "table";
   std::string color = "auto";
+  std::vector<std::string> forwarded;  // not of this command line: another program reads them
 };
 
 void DeclareGlobals(CLI::App& app, GlobalOptions& global) {
@@ -63,6 +64,17 @@ void DeclareGlobals(CLI::App& app, GlobalOptions& global) {
       ->check(OneOf({"auto", "always", "never"}))
       ->capture_default_str();
   app.set_version_flag("--version", absl::StrCat("hpo ", std::string(Version())));
+}
+
+// Number of the words up to and with `memory dry-run`, whose further words another program reads;
+// all where the command is another one.
+int NumOwnWords(int argc, const char* const* argv) {
+  for (int i = 1; i + 1 < argc; ++i) {
+    if (absl::string_view(argv[i]) == "memory" && absl::string_view(argv[i + 1]) == "dry-run") {
+      return i + 2;
+    }
+  }
+  return argc;
 }
 
 // `hpo __complete WORD...`, as the scripts of hpo completion ask. Whatever is wrong, there is an
@@ -134,7 +146,8 @@ absl::StatusOr<int> RunChosen(const GlobalOptions& global, const ChosenCommand& 
                   .json = global.output == "json",
                   .yaml = global.output == "yaml",
                   .study = global.study,
-                  .database = global.database};
+                  .database = global.database,
+                  .forwarded = global.forwarded};
   return chosen.action(session);
 }
 
@@ -170,9 +183,11 @@ int RunHpo(int argc, const char* const* argv, const Terminal& terminal, std::ost
   if (argc > 2 && absl::string_view(argv[1]) == "__complete") {
     return PrintCompletions(app, global, {argv + 2, argv + argc}, out);
   }
+  const int num_own = NumOwnWords(argc, argv);
+  global.forwarded.assign(argv + num_own, argv + argc);
   const int columns =
       terminal.columns > 0 ? std::min(terminal.columns, kTextColumns) : kTextColumns;
-  if (const auto over = ParseCommandLine(app, argc, argv, out, err, columns)) return *over;
+  if (const auto over = ParseCommandLine(app, num_own, argv, out, err, columns)) return *over;
   const char* const usual_study = std::getenv("HPO_STUDY");
   if (global.study.empty() && usual_study != nullptr) global.study = usual_study;
   if (global.output == "yaml" && !app.got_subcommand("best")) {

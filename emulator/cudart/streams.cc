@@ -56,13 +56,11 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   HPO_CUDA_CALL(cudaStreamSynchronize);
-  hpoEmulatedCountWait();
   return Finished(Streams::Get().Synchronize(stream));
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   HPO_CUDA_CALL(cudaStreamQuery);
-  hpoEmulatedCountWait();
   return Finished(Streams::Get().Synchronize(stream));
 }
 

@@ -3,7 +3,6 @@
 With --json the command writes one document. Sizes are integers, in bytes. Names stay as they are; more may come.
 
 command         the program's command, a list
-allocator       the settings of --allocator, or null
 largest         one for each GPU of a search with --largest, else empty:
                 gpu, name, low, high, value (null: not even `low` fits), fails (the smallest
                 value tried that does not fit, or null), tries: value, verdict, required_bytes (null where
@@ -12,7 +11,9 @@ gpus            one for each GPU; of a search, that of the largest value:
   gpu           its name, with the size where --gpu gave one
   name          as the emulated GPU calls itself
   capability    80 is compute capability 8.0
-  source        how it is known: run
+  allocator     the settings of --allocator, or null
+  source        how it is known: "run", or "replay of GPU": the recorded allocations of that GPU's run, whose
+                capability and number of threads are the same
   verdict       fits, tight (within the margin, or torch had to free its cache), does not fit, unknown
   total_bytes, required_bytes, spare_bytes (total - required), margin_bytes
   needs_bytes   where it does not fit: required_bytes of a second run with ample memory, else null. The
@@ -32,6 +33,7 @@ gpus            one for each GPU; of a search, that of the largest value:
   device, rank, ranks    the process and the GPU of the machine that these figures are of; number of processes
   devices       of several processes or GPUs: those figures for each, else empty
   values        what depended on values that are not known
+  endless       whether it was ended without a step, since it read values that are not known again and again
   notes         sentences that a reader should know
   torch, seconds
 """

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from . import gpus, largest, launch, report, verdict
+from . import gpus, largest, launch, report, several, verdict
 from .errors import DryRunError, UsageError
 from .sizes import parse_size, show
 
@@ -76,11 +76,12 @@ def parser():
         help="optimizer steps to see [default: until three are alike, at most 30]")
     add("--timeout", type=_positive, metavar="SECONDS", default=300.0, help="of each run [default: 300]")
     add("--largest", metavar="NAME=LOW:HIGH", help="find the largest number for {NAME} in the command that fits")
-    add("--allocator", metavar="SETTINGS", help="settings of torch's allocator, as PYTORCH_ALLOC_CONF has them, such "
-                                                "as expandable_segments:True")
+    add("--allocator", action="append", metavar="SETTINGS",
+        help="settings of torch's allocator, as PYTORCH_ALLOC_CONF has them, such as expandable_segments:True; given "
+             "again, each is tried [default: those of the environment]")
     add("--context", metavar="SIZE", help="memory of the CUDA context [default: by GPU and versions]")
     add("--readbacks", type=_steps, metavar="N", default=READBACKS,
-        help=f"copies of values to the host without an optimizer step, after which the program is ended [default: "
+        help=f"reads of values that are not known without an optimizer step, after which the program is ended [default: "
              f"{READBACKS}]")
     add("--json", action="store_true", help="write one JSON document")
     add("--show-output", action="store_true", help="show what the program writes")
@@ -96,6 +97,9 @@ def _parse(words):
         return given
     if not given.gpu:
         raise UsageError("--gpu: expected the name of a GPU, such as a100-40gb, got none (--gpu list shows them)")
+    given.allocator = given.allocator or [None]
+    if given.largest and len(given.allocator) > 1:
+        raise UsageError("--largest: expected one --allocator, got several")
     if not given.command:
         raise UsageError("expected a command after --, such as -- python3 train.py, got none")
     return given
@@ -134,9 +138,9 @@ def _run(request):
         progress.clear()
 
 
-def _request(given, gpu, command):
+def _request(given, gpu, command, allocator, events=None):
     return launch.Request(
-        command=command, gpu=gpu, count=given.count, allocator=given.allocator, steps=given.steps,
+        command=command, gpu=gpu, count=given.count, allocator=allocator, steps=given.steps, events=events,
         timeout_s=given.timeout, readbacks=given.readbacks, show_output=given.show_output and not given.json,
         context_bytes=None if given.context is None else parse_size(given.context, "--context"))
 
@@ -144,9 +148,9 @@ def _request(given, gpu, command):
 def _dry_run(request):
     """The document of one GPU; where the program runs out of memory, also what it needs."""
     found = verdict.assess(_run(request), request.gpu)
-    found.update(source="run", needs_bytes=None)
+    found.update(source="run", needs_bytes=None, allocator=request.allocator)
     if found["verdict"] == verdict.DOES_NOT_FIT:
-        ample = dataclasses.replace(request, memory_bytes=AMPLE_BYTES)
+        ample = dataclasses.replace(request, memory_bytes=AMPLE_BYTES, events=None)
         try:
             more = verdict.assess(_run(ample), request.gpu)
         except DryRunError as error:
@@ -167,8 +171,8 @@ def _search(given, gpu, bounds):
     documents = {}
     value = search.next()
     while value is not None:
-        found = verdict.assess(_run(_request(given, gpu, bounds.put(value, given.command))), gpu)
-        found.update(source="run", needs_bytes=None)
+        found = verdict.assess(_run(_request(given, gpu, bounds.put(value, given.command), given.allocator[0])), gpu)
+        found.update(source="run", needs_bytes=None, allocator=given.allocator[0])
         if found["verdict"] == verdict.UNKNOWN:
             raise DryRunError(f"{bounds.name}={value}: the verdict is unknown: {'; '.join(found['notes'])}")
         documents[value] = found
@@ -193,15 +197,18 @@ def _answer(given):
         if gpu.kernels == 0:
             raise UsageError(f"--gpu: torch of this build has no kernels for {gpu.name} of compute capability "
                              f"{gpu.capability / 10}")
-    document = {"command": given.command, "allocator": given.allocator, "gpus": [], "largest": []}
-    bounds = largest.parse(given.largest, given.command) if given.largest else None
-    for gpu in chosen:
-        if bounds:
+    document = {"command": given.command, "gpus": [], "largest": []}
+    if given.largest:
+        bounds = largest.parse(given.largest, given.command)
+        for gpu in chosen:
             found, search = _search(given, gpu, bounds)
+            document["gpus"].append(found)
             document["largest"].append(search)
-        else:
-            found = _dry_run(_request(given, gpu, given.command))
-        document["gpus"].append(found)
+    else:
+        document["gpus"] = several.documents(chosen, given.allocator, lambda gpu, allocator, events: _dry_run(
+            _request(given, gpu, given.command, allocator, events)))
+    for found in document["gpus"]:
+        del found["events"]
     return document
 
 

@@ -99,8 +99,8 @@ def environment(request, scratch):
         HPO_EMULATED_CARD=request.gpu.name, HPO_EMULATED_CARDS=str(request.count),
         HPO_EMULATED_STATE=str(scratch / "state"), HPO_DRY_RUN_RECORD=str(scratch / "record"),
         HPO_DRY_RUN_OPTIONS=json.dumps({
-            "capability": request.gpu.capability, "threads": request.gpu.threads, "context_bytes": request.context_bytes, "steps": request.steps,
-            "readbacks": request.readbacks, "events": request.events}),
+            "capability": request.gpu.capability, "threads": request.gpu.threads, "steps": request.steps,
+            "context_bytes": request.context_bytes, "readbacks": request.readbacks, "events": request.events}),
         PATH=_joined(folder / "bin", env.get("PATH")),
         PYTHONPATH=_joined(PACKAGE / "hook", env.get("PYTHONPATH")), PYTHONUNBUFFERED="1")
     env.pop("HPO_EMULATED_CONTEXT", None)
@@ -231,8 +231,11 @@ def end_descendants():
     while True:
         found = _descendants()
         if not found:
-            return
+            break
         for process in found:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(process, signal.SIGKILL)
-        time.sleep(0.002)
+                os.waitpid(process, 0)  # where it is our own child; orphans become that
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass

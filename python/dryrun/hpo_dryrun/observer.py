@@ -5,22 +5,21 @@ It is written anew after every step, so that a process which ends without warnin
     end           null while the program runs; else "enough", "exit" or "readbacks"
     until         the time (time.time) at which the launcher may end the program; null: not yet
     rank, world_size, local_world_size
-    steps, alike, phase, phases, devices, out_of_memory, error, error_type, readbacks, backwards, gpu_name,
+    steps, alike, phase, phases, devices, out_of_memory, error, error_type, endless, backwards, gpu_name,
     torch, cuda, overhead, modules, values, events
 """
 
 import atexit
 import dataclasses
 import gc
-import importlib
 import json
 import os
 import sys
 import time
 
-from . import events, modules, overheads, steps, torch_build
+from . import events, modules, overheads, shadow, steps, torch_build
 from .peaks import Peaks
-from .watch import Watch, waits
+from .watch import Watch
 
 DRAIN_EVERY = 50_000  # allocations
 _observer = None
@@ -85,10 +84,9 @@ class Observer:
         self._backwards = 0
         self._watch = None
         self._drained_at = 0
-        self._waits_at_step = 0
-        self._most_readbacks = given.get("readbacks") or sys.maxsize
         self._cpu_steps = 0
         self._oom = None
+        self._endless = None
         self._error = None
         self._off = False
         torch.cuda._lazy_call(self._on_first_use)
@@ -98,10 +96,8 @@ class Observer:
         optimizer.register_optimizer_step_post_hook(self._after_step)
         self._wrap_backward()
         self._wrap_excepthook()
-        shadow = _optional("shadow")
-        self._findings = getattr(shadow, "findings", dict)
-        if shadow is not None:
-            shadow.install(torch)
+        shadow.install(torch)
+        shadow.set_guard(self._on_endless, given["readbacks"])
         atexit.register(self._on_exit)
         os.register_at_fork(after_in_child=self._in_child)
 
@@ -195,7 +191,7 @@ class Observer:
             _end(1)
 
     def _count_step(self):
-        self._waits_at_step = waits()
+        shadow.note_step()
         self._modules.use_devices(self._peaks.used_devices())
         self._all_stepped = self._all_stepped or not self._waiting_optimizers()
         self._steps.step(self._peaks.take(), time.time(), self._all_stepped)
@@ -227,10 +223,14 @@ class Observer:
             return
         if self._peaks.num_allocations(self._torch.cuda.current_device()) - self._drained_at > DRAIN_EVERY:
             self._drain()
-        if waits() - self._waits_at_step > self._most_readbacks:
-            self._finish("readbacks")
-        elif self._steps.is_over(time.time()):
+        if self._steps.is_over(time.time()):
             self._finish("enough")
+
+    def _on_endless(self, sentence):
+        """The program reads values that are not known, and makes no step."""
+        if not self._off:
+            self._endless = sentence
+            self._finish("readbacks")
 
     def _on_out_of_memory(self, device, requested, _total, _free):
         if self._oom is None:
@@ -281,7 +281,7 @@ class Observer:
         phases = self._steps.peaks(self._peaks.take())
         return {"end": end, "until": self._steps.until, "steps": self._steps.count, "alike": self._steps.alike,
                 "enough": self._steps.enough, "phase": self._steps.where, "backwards": self._backwards,
-                "readbacks": waits() - self._waits_at_step, "out_of_memory": self._oom,
+                "endless": self._endless, "out_of_memory": self._oom,
                 "error_type": self._error and self._error[0], "error": self._error and self._error[1],
                 "rank": int(os.environ.get("RANK", 0)), "world_size": int(os.environ.get("WORLD_SIZE", 1)),
                 "local_world_size": int(os.environ.get("LOCAL_WORLD_SIZE") or os.environ.get("WORLD_SIZE", 1)),
@@ -289,7 +289,7 @@ class Observer:
                 "devices": [self._device(number, phases) for number in devices],
                 "phases": {name: {device: list(peaks) for device, peaks in found.items()}
                            for name, found in phases.items() if found},
-                "values": self._findings()}
+                "values": shadow.findings()}
 
     def _device(self, number, phases):
         free, total = self._torch.cuda.mem_get_info(number)
@@ -335,14 +335,3 @@ def _parameters(optimizer):
 def _is_optimizer(thing, torch):
     # type(), not isinstance: objects of the program may answer __class__ in costly ways.
     return issubclass(type(thing), torch.optim.Optimizer) and "param_groups" in vars(thing)
-
-
-def _optional(name, package=__package__):
-    """A module that may not be there."""
-    full = f"{package}.{name}" if package else name
-    try:
-        return importlib.import_module(full)
-    except ModuleNotFoundError as error:
-        if error.name != full:
-            raise
-        return None

@@ -47,7 +47,8 @@ def _details(gpu):
     lines = [f"{gpu['name']}: {verdict_line(gpu)}"]
     if gpu["out_of_memory"]:
         oom = gpu["out_of_memory"]
-        lines.append(f"  In the phase '{_PHASES[oom['phase']]}', step {oom['step']}: {oom['message']}")
+        where = f"In the phase '{_PHASES[oom['phase']]}', step {oom['step']}: " if oom["phase"] else ""
+        lines.append(f"  {where}{oom['message']}")
     lines += [f"  {line}" for line in gpu["notes"]]
     lines += ["", *_parts(gpu), "", *_aligned(_phase_rows(gpu), 1)]
     if gpu["modules"]:
@@ -94,12 +95,13 @@ def _module_rows(gpu):
 
 
 def _table(gpus):
-    rows = [["GPU", "VERDICT", "REQUIRED", "TOTAL", "SOURCE"]]
+    settings = any(gpu["allocator"] for gpu in gpus)
+    rows = [["GPU", *["ALLOCATOR"] * settings, "VERDICT", "REQUIRED", "TOTAL", "SOURCE"]]
     for gpu in gpus:
         required = gpu.get("needs_bytes") or (None if gpu["verdict"] == DOES_NOT_FIT else gpu["required_bytes"])
-        rows.append([gpu["gpu"], gpu["verdict"], show(required) if required else "-", show(gpu["total_bytes"]),
+        rows.append([gpu["gpu"], *[gpu["allocator"] or "default"] * settings, gpu["verdict"], show(required) if required else "-", show(gpu["total_bytes"]),
                      gpu["source"]])
-    return _aligned(rows, 2)
+    return _aligned(rows, 2 + settings)
 
 
 def _aligned(rows, first_right):

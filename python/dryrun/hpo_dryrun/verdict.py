@@ -7,6 +7,7 @@ from .sizes import show
 
 FITS, TIGHT, DOES_NOT_FIT, UNKNOWN = "fits", "tight", "does not fit", "unknown"
 _OOM = re.compile(r"^.*?((?:CUDA|HIP) out of memory\. Tried to allocate .*)$", re.MULTILINE)
+_ERROR = re.compile(r"^[\w.]+(Error|Exception|Exit|Interrupt)\b: ")
 _MISSING = re.compile(r"^emulated (?:card|GPU): (.*)$", re.MULTILINE)
 
 
@@ -26,11 +27,12 @@ def assess(run, gpu):
         "phases": _phases(records), "modules": record.get("modules", {}).get(str(worst["device"]), [])[:10],
         "steps": min(record["steps"] for record in records), "steps_alike": all(r["alike"] for r in records),
         "evaluation": any("evaluation" in r["phases"] for r in records), "ranks": len(records),
-        "devices": [device for _, device in devices] if len(devices) > 1 else [], "values": record["values"], "torch": record["torch"],
+        "devices": [device for _, device in devices] if len(devices) > 1 else [], "values": record["values"], "events": record.get("events"), "torch": record["torch"],
         "seconds": round(run.seconds, 1), "out_of_memory": None, "notes": _notes(run, records)}
     if out_of_memory is not None:
         found["out_of_memory"] = {"message": _oom_message(run, out_of_memory), **out_of_memory}
-    found["verdict"] = _verdict(found, records)
+    found["endless"] = found["steps"] == 0 and any(record["end"] == "readbacks" for record in records)
+    found["verdict"] = of(found)
     return found
 
 
@@ -58,11 +60,12 @@ def _phases(records):
     return found
 
 
-def _verdict(found, records):
+def of(found):
+    """The verdict of a document."""
+    if found["values"]["live_at_peak"] or found["endless"]:
+        return UNKNOWN
     if found["out_of_memory"]:
         return DOES_NOT_FIT
-    if found["values"].get("unknown_at_peak") or (found["steps"] == 0 and any(r["end"] == "readbacks" for r in records)):
-        return UNKNOWN
     if found["retries"] or found["spare_bytes"] < found["margin_bytes"]:
         return TIGHT
     return FITS
@@ -73,9 +76,7 @@ def _notes(run, records):
     first = records[0]
     notes = []
     if any(record["end"] == "readbacks" for record in records):
-        after = f"after {first['steps']} optimizer steps" if first["steps"] else "without an optimizer step"
-        notes.append(f"ended {after}: the program copied values from the GPU to the host {first['readbacks'] - 1} times "
-                     "without another step, so a loop may wait for a value that is not computed (--readbacks)")
+        notes.append(f"ended after {first['steps']} optimizer steps: {first['endless']} (--readbacks)")
     elif run.timed_out:
         notes.append(f"ended after {run.seconds:.0f} s (--timeout)")
     if first["steps"] == 0 and first["out_of_memory"] is None:
@@ -85,6 +86,12 @@ def _notes(run, records):
                      f"step{'s' if first['steps'] > 1 else ''}")
     elif first["enough"] and not first["alike"] and first["steps"] >= 30:
         notes.append("the peaks of the steps differ; later steps may need more")
+    sizes = first["values"].get("unknown_sizes", [])
+    if sizes:
+        count = sum(size["count"] for size in sizes)
+        named = ", ".join(f"{size['call']} at {size['where']}" for size in sizes[:3])
+        notes.append(f"{count} size{'s' if count > 1 else ''} depended on values that are not known: {named}"
+                     f"{', ...' if len(sizes) > 3 else ''}")
     oom = first["out_of_memory"]
     if oom and (first["end"] == "enough" or run.status == 0):
         notes.append(f"the program caught {oom['count']} out-of-memory error{'s' if oom['count'] > 1 else ''} and went on")
@@ -129,7 +136,7 @@ def explain(run):
         return f"the program did not end in {run.seconds:.0f} s, {where}; --timeout gives it longer"
     if "No module named 'torch'" in text:
         return "torch is not installed for the Python that runs the program: pip install torch"
-    if "invalid device ordinal" in text or re.search(r"device\W+>=\s*0 && device\W+<\s*num_gpus", text):
+    if "do you have enough GPUs?" in text or "invalid device ordinal" in text:
         return "the program asks for a GPU that is not emulated: --count gives it more of them"
     if "Cannot re-initialize CUDA in forked subprocess" in text:
         return ("the program uses CUDA in a process that it forked after its first use of CUDA, which torch does not "
@@ -138,7 +145,8 @@ def explain(run):
         if record.get("error_type") in ("NoGpu", "TorchMissing") and run.status in (0, 1):
             if record["end"] == "error" or run.status == 0:
                 return record["error"]
-    last = lines[-1] if lines else "it printed nothing"
+    errors = [line for line in lines if _ERROR.match(line)]
+    last = (errors or lines or ["it printed nothing"])[-1]
     if run.status == 0:
         return ("no process of the program imported torch where a dry run sees it (python3 -I, -E and -S hide it): "
                 f"{last}")

@@ -35,6 +35,7 @@ TEST(CommandTable, ALineChoosesItsCommandAndNamesItsStudy) {
       {"admin backup copy.db", "admin backup", kChanges, ""},
       {"completion bash", "completion", kChanges, ""},
       {"memory explain 12", "memory explain", kReads, ""},
+      {"memory dry-run", "memory dry-run", kReads, ""},
   };
   for (const Line& line : lines) {
     SCOPED_TRACE(line.text);

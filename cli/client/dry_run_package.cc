@@ -1,0 +1,51 @@
+// Tested by tests/cli/client/dry_run_package_test.cc.
+#include "cli/client/dry_run_package.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/spawn.h"
+#include "common/files/user_folder.h"
+
+namespace hpo::cli {
+namespace {
+
+constexpr char kPython[] = "python3";
+// Where the package is, seen from the folder of the program: in the build folder, in an
+// installation, and in the wheel of hpo.
+constexpr const char* kPlaces[] = {"../python/hpo_dryrun", "../lib/hpo/python/hpo_dryrun",
+                                   "../../hpo_dryrun"};
+constexpr char kFromPythonsPath[] = R"(
+import importlib.util, runpy, sys
+if importlib.util.find_spec("hpo_dryrun") is None:
+    sys.exit("hpo: memory dry-run: the Python package hpo_dryrun is missing; to install it: "
+             "pip install hpo-dryrun")
+runpy.run_module("hpo_dryrun", run_name="__main__", alter_sys=True)
+)";
+
+std::vector<std::string> PythonCommand() {
+  for (const char* const place : kPlaces) {
+    std::error_code error;
+    const std::filesystem::path package = std::filesystem::path(ProgramFolder()) / place;
+    if (std::filesystem::exists(package / "__main__.py", error)) {
+      return {kPython, package.lexically_normal().string()};
+    }
+  }
+  return {kPython, "-c", kFromPythonsPath};
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunMemoryDryRun(const std::vector<std::string>& words) {
+  std::vector<std::string> command = PythonCommand();
+  command.insert(command.end(), words.begin(), words.end());
+  execvp(kPython, ExecPointers(command).data());
+  return absl::InternalError(absl::StrCat("cannot run ", kPython, ": ", std::strerror(errno),
+                                          "; memory dry-run needs it"));
+}
+
+}  // namespace hpo::cli

@@ -1,0 +1,137 @@
+"""Programs of torch's on the emulated GPU: each run imports torch, so there are few, with many questions each."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+torch_spec = pytest.importorskip("importlib.util").find_spec("torch")
+if torch_spec is None:
+    pytest.skip("torch is not installed", allow_module_level=True)
+
+HERE = pathlib.Path(__file__).parent
+TRAINING = [sys.executable, str(HERE / "training.py")]
+MIB = 1 << 20
+WEIGHTS = 4 * (64 * 1024 + 3 * 1024 * 1024 + 10 * 1024 + 4 * 1024 + 10)
+
+
+def dry_run(options, command, status=0, **environment):
+    done = subprocess.run([sys.executable, "-m", "hpo_dryrun", *options, "--", *command], capture_output=True,
+                          text=True, check=False, timeout=300, env={**os.environ, **environment})
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def document(options, command, status=0, **environment):
+    return json.loads(dry_run(["--json", *options], command, status, **environment).stdout)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    found = document(["--gpu", "a100", "--context", "300MiB"], [*TRAINING, "--workers", "1"])
+    assert len(found["gpus"]) == 1 and found["largest"] == []
+    return found["gpus"][0]
+
+
+def test_it_ends_when_it_has_seen_enough(trained):
+    assert trained["verdict"] == "fits"
+    assert trained["steps_alike"] and trained["evaluation"] and trained["notes"] == []
+    assert 4 <= trained["steps"] < 200
+    assert list(trained["phases"]) == ["load", "first_step", "steady_step", "evaluation"]
+
+
+def test_the_required_memory_is_the_sum_of_its_parts(trained):
+    assert trained["context_bytes"] == 300 * MIB and trained["overhead_source"] == "--context"
+    assert trained["required_bytes"] == trained["peak_reserved_bytes"] + 300 * MIB + trained["workspace_bytes"] + \
+        trained["other_bytes"]
+    assert trained["spare_bytes"] == trained["total_bytes"] - trained["required_bytes"]
+    peaks = [phase["peak_allocated_bytes"] for phase in trained["phases"].values()]
+    assert trained["peak_allocated_bytes"] == max(peaks)
+    load, first, steady, evaluation = peaks
+    assert WEIGHTS <= load < 1.1 * WEIGHTS
+    assert first <= steady and steady > 4 * WEIGHTS and steady > evaluation > 3 * WEIGHTS
+
+
+def test_the_modules_account_for_the_peak(trained):
+    rows = {row["module"]: row for row in trained["modules"]}
+    layers = rows["layers.*.*"]
+    weights = 4 * 3 * (1024 * 1024 + 1024)
+    assert layers["weights_bytes"] == weights
+    assert layers["optimizer_bytes"] == pytest.approx(2 * weights, abs=100)
+    assert layers["total_bytes"] == sum(layers[f"{kind}_bytes"] for kind in (
+        "weights", "gradients", "optimizer", "activations"))
+    assert rows["stem"]["activations_bytes"] > 0
+    total = sum(row["total_bytes"] for row in rows.values())
+    assert total == pytest.approx(trained["peak_allocated_bytes"], rel=0.02)
+
+
+def test_out_of_memory_and_what_it_would_need(trained):
+    text = dry_run(["--gpu", "a100:370MiB", "--context", "300MiB"], TRAINING, status=3, PEAKS="1").stdout
+    needs = text.splitlines()[0].partition("does not fit: it needs ")[2]
+    assert needs.endswith(" of 370 MiB")
+    assert int(needs.split()[0]) == pytest.approx(trained["required_bytes"] / MIB, abs=25)
+    assert "step 1: CUDA out of memory. Tried to allocate " in text
+    assert "GPU 0 has a total capacity of 370.00 MiB" in text
+
+
+def test_the_program_reads_its_own_peaks_and_the_output_is_shown():
+    """The observer resets torch's peaks; the program must not see that."""
+    plain = [sys.executable, "-c", "import torch\nx = torch.empty(50 << 20, dtype=torch.uint8, device='cuda'); del x\n"
+             "torch.nn.Linear(4, 4).cuda()(torch.zeros(4, 4, device='cuda')).sum().backward()\n"
+             "torch.nn.Linear(4, 4).cuda()(torch.zeros(4, 4, device='cuda')).sum().backward()\n"
+             "print('peak', torch.cuda.max_memory_allocated(), torch.cuda.memory_stats()['allocated_bytes.all.peak'])\n"
+             "torch.cuda.reset_peak_memory_stats(); print('then', torch.cuda.max_memory_allocated() < 50 << 20)\n"]
+    done = dry_run(["--gpu", "t4", "--show-output"], plain)
+    assert f"peak {50 << 20} {50 << 20}\nthen True\n" in done.stdout
+    assert "2 optimizer steps" in done.stdout
+
+
+def test_a_loop_without_an_end_is_ended():
+    loop = [sys.executable, "-c", "import torch\nx = torch.rand(4, device='cuda')\nwhile not x.any(): x = x + 1"]
+    found = document(["--gpu", "t4", "--readbacks", "50"], loop, status=1)["gpus"][0]
+    assert found["verdict"] == "unknown"
+    assert "ended after 0 optimizer steps: the program has read 50 values" in found["notes"][0]
+
+
+def test_the_largest_batch():
+    done = dry_run(["--gpu", "t4:512MiB", "--context", "300MiB", "--largest", "batch=2000:2400", "--json"],
+                   [*TRAINING, "--batch", "{batch}"])
+    found = json.loads(done.stdout)
+    search = found["largest"][0]
+    assert search["value"] in [tried["value"] for tried in search["tries"] if tried["verdict"] != "does not fit"]
+    assert len(done.stderr.splitlines()) == len(search["tries"])
+    assert found["gpus"][0]["verdict"] in ("fits", "tight")
+
+
+def test_several_processes():
+    run = ["--gpu", "a100", "--count", "2", "--json"]
+    script = ("import os, torch\nrank = int(os.environ['LOCAL_RANK']); torch.cuda.set_device(rank)\n"
+              "model = torch.nn.Linear(4000 * (1 + rank), 4000).cuda()\n"
+              "optimizer = torch.optim.SGD(model.parameters(), lr=1)\n"
+              "while True:\n  model(torch.zeros(8, 4000 * (1 + rank), device='cuda')).sum().backward()\n"
+              "  optimizer.step(); optimizer.zero_grad()\n")
+    folder = pathlib.Path(os.environ.get("TMPDIR", "/tmp"))
+    program = folder / f"ranks-{os.getpid()}.py"
+    program.write_text(script)
+    try:
+        done = dry_run(run, [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0",
+                             str(program)])
+    finally:
+        program.unlink()
+    found = json.loads(done.stdout)["gpus"][0]
+    assert found["ranks"] == 2 and found["rank"] == 1 and found["device"] == 1
+    assert [(row["rank"], row["device"]) for row in found["devices"]] == [(0, 0), (1, 1)]
+
+
+@pytest.mark.parametrize(("command", "line"), [
+    ([*TRAINING, "--device", "cpu"], "does not use a GPU: its model is on the CPU"),
+    ([sys.executable, "-c", "import torch"], "the program ended without using a GPU"),
+    ([sys.executable, "-c", "import torch; torch.zeros(1, device='cuda:1')"], "a GPU that is not emulated: --count"),
+])
+def test_programs_that_cannot_be_dry_run(command, line):
+    done = dry_run(["--gpu", "t4"], command, status=1)
+    assert line in done.stderr
+    assert len(done.stderr.splitlines()) == 1
