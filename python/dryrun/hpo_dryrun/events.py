@@ -31,6 +31,8 @@ import array
 import bisect
 import functools
 
+from . import versions
+
 MAX_ENTRIES = 1 << 19  # of torch's ring, about 160 bytes each
 MAX_EVENTS = 20_000_000  # of one GPU, 16 bytes each
 MAX_FRAMES = 24
@@ -118,7 +120,7 @@ class Recorder:
                 self._note_calls(owner, name, self.drain)
         self._note_calls(self._torch.cuda.CUDAGraph, "capture_end", self.drain)
         self._restart()
-        self._take_what_is_held(self._torch._C._cuda_memorySnapshot(None)["segments"])
+        self._take_what_is_held(versions.memory_snapshot(self._torch)["segments"])
 
     def mark(self, name):
         self.drain()
@@ -132,7 +134,7 @@ class Recorder:
             return
         self._draining = True
         try:
-            snapshot = self._torch._C._cuda_memorySnapshot(None)
+            snapshot = versions.memory_snapshot(self._torch)
             self._restart()
             self._private.learn(snapshot["segments"])
             self._settings = snapshot.get("allocator_settings", {}).get("PYTORCH_CUDA_ALLOC_CONF", "")
@@ -271,7 +273,7 @@ class Recorder:
 
     def _append_device(self, lines, number, device):
         lines.append(f"device {number}")
-        lines.append(f"fraction {self._fraction(number)}")
+        lines.append(f"fraction {versions.memory_fraction(self._torch, number)}")
         for (_, pool), index in device.pools.items():
             lines.append(f"pool {index} {'shared' if pool == (0, 0) else 'private'}")
         sites, oom_pools = iter(device.sites), iter(device.oom_pools)
@@ -288,10 +290,6 @@ class Recorder:
                 lines.append(f"o {value} {next(oom_pools)}")
             else:
                 lines.append(f"m {self._marks[value]}")
-
-    def _fraction(self, device):
-        get = getattr(self._torch._C, "_cuda_getMemoryFraction", None)  # since torch 2.7
-        return get(device) if get else 1
 
 
 _recorder = None
