@@ -39,6 +39,8 @@ import ctypes
 import functools
 import itertools
 
+from . import versions
+
 MAX_ENTRIES = 1 << 19  # of torch's ring, about 160 bytes each
 MAX_EVENTS = 20_000_000  # of one GPU, 16 bytes each
 MAX_FRAMES = 24
@@ -170,7 +172,7 @@ class Recorder:
         self._note_calls(self._torch.cuda.CUDAGraph, "capture_end", self.drain)
         self._restart()
         self._emulator.shared_sums()
-        self._take_what_is_held(self._torch._C._cuda_memorySnapshot(None)["segments"])
+        self._take_what_is_held(versions.memory_snapshot(self._torch)["segments"])
 
     def mark(self, name):
         self.drain()
@@ -184,7 +186,7 @@ class Recorder:
             return
         self._draining = True
         try:
-            snapshot = self._torch._C._cuda_memorySnapshot(None)
+            snapshot = versions.memory_snapshot(self._torch)
             self._restart()
             self._private.learn(snapshot["segments"])
             self._settings = snapshot.get("allocator_settings", {}).get("PYTORCH_CUDA_ALLOC_CONF", "")
@@ -332,7 +334,7 @@ class Recorder:
     def _append_device(self, lines, number, device):
         lines.append(f"device {number}")
         lines.append(f"gpu {self._gpu(number)} {device.sums_missing}")
-        lines.append(f"fraction {self._fraction(number)}")
+        lines.append(f"fraction {versions.memory_fraction(self._torch, number)}")
         for (_, pool), index in device.pools.items():
             lines.append(f"pool {index} {'shared' if pool == (0, 0) else 'private'}")
         sites, oom_pools, allocations = iter(device.sites), iter(device.oom_pools), itertools.count()
@@ -359,10 +361,6 @@ class Recorder:
         properties = self._torch.cuda.get_device_properties(device)
         capability = 10 * properties.major + properties.minor
         return f"{capability} {properties.multi_processor_count} {properties.max_threads_per_multi_processor}"
-
-    def _fraction(self, device):
-        get = getattr(self._torch._C, "_cuda_getMemoryFraction", None)  # since torch 2.7
-        return get(device) if get else 1
 
 
 _recorder = None
