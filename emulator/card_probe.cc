@@ -3,7 +3,7 @@
 //   card_probe fill N        fills card N until torch says that it is full
 //   card_probe steps COUNT   as many small training steps on card 0
 //   card_probe hold MIB      holds as much of card 0 until its input ends
-//   card_probe fourier       a call of a library that is not emulated
+//   card_probe unknown       a call of a library that is not emulated
 // Ends with 0, or with 3 after one line about an error of torch's.
 #include <ATen/ATen.h>
 #include <ATen/ops/_fused_sdp_choice.h>
@@ -11,6 +11,7 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -34,6 +35,12 @@ std::string Attention(int device, at::ScalarType type, bool masked) {
   const char* const names[] = {"math", "flash", "efficient", "cudnn"};
   const int64_t choice = at::_fused_sdp_choice(query, query, query, mask, 0.1);
   return choice >= 0 && choice < 4 ? names[choice] : "other";
+}
+
+// A call of cuBLAS that torch's libraries name and never make.
+void CallUnknown() {
+  void* const call = dlsym(RTLD_DEFAULT, "cublasIsamax_v2");
+  if (call != nullptr) reinterpret_cast<int (*)()>(call)();
 }
 
 void DescribeCards() {
@@ -94,7 +101,7 @@ void Run(const std::string& what, int64_t number) {
   if (what == "cards") DescribeCards();
   if (what == "fill") Fill(static_cast<int>(number));
   if (what == "hold") Hold(number);
-  if (what == "fourier") at::fft_fft(at::ones({64}, On(0)));
+  if (what == "unknown") CallUnknown();
   if (what == "steps") {
     for (int64_t step = 0; step < number; ++step) {
       Step();

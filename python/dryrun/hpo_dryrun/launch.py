@@ -102,7 +102,11 @@ def environment(request, scratch):
             "capability": request.gpu.capability, "threads": request.gpu.threads, "steps": request.steps,
             "context_bytes": request.context_bytes, "readbacks": request.readbacks, "events": request.events}),
         PATH=_joined(folder / "bin", env.get("PATH")),
-        PYTHONPATH=_joined(PACKAGE / "hook", env.get("PYTHONPATH")), PYTHONUNBUFFERED="1")
+        PYTHONPATH=_joined(PACKAGE / "hook", env.get("PYTHONPATH")), PYTHONUNBUFFERED="1",
+        # What torch compiles or measures here is not for a real GPU: its caches are kept apart.
+        USE_PYTORCH_KERNEL_CACHE="0")
+    env.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(tempfile.gettempdir(),
+                                                           f"torchinductor_emulated_{os.getuid()}"))
     env.pop("HPO_EMULATED_CONTEXT", None)
     memory = request.memory_bytes or (request.gpu.total_bytes if request.gpu.sized else None)
     if memory is not None:
