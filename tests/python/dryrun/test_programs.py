@@ -97,7 +97,7 @@ def test_out_of_memory_at_the_first_allocation():
 
 
 def test_a_loop_without_an_end_is_ended():
-    loop = [sys.executable, "-c", "import torch\nx = torch.rand(4, device='cuda')\nwhile not x.any(): x = x + 1"]
+    loop = [sys.executable, "-c", "import torch\nx = torch.ones(9, 9, device='cuda')\nwhile not (x @ x).sum().item(): x = x @ x"]
     found = document(["--gpu", "t4", "--readbacks", "50"], loop, status=1)["gpus"][0]
     assert found["verdict"] == "unknown"
     assert "ended after 0 optimizer steps: the program has read 50 values" in found["notes"][0]
