@@ -1,8 +1,9 @@
-// libcublas: copies to the host. What a GPU computes reads as zero.
+// libcublas: copies to the host, and workspaces. What a GPU computes reads as zero.
 #include <cstddef>
 #include <cstring>
 
 #include "emulator/library_call.h"
+#include "emulator/streams/gpu_dependence.h"
 
 extern "C" {
 
@@ -14,6 +15,12 @@ int cublasGetVectorAsync(int length, int element_bytes, const void*, int, void* 
     const ptrdiff_t offset = static_cast<ptrdiff_t>(i) * step * element_bytes;
     std::memset(static_cast<char*>(host) + offset, 0, static_cast<size_t>(element_bytes));
   }
+  return 0;
+}
+
+int cublasSetWorkspace_v2(void*, void* workspace, size_t) {
+  HPO_LIBRARY_CALL(cublasSetWorkspace_v2);
+  hpo::emulator::NoteWorkspace(workspace);
   return 0;
 }
 

@@ -1,5 +1,5 @@
-// libcusparse: sparse matrices, and what depends on their sizes. The documentation says which
-// routines need a buffer, not how large it is; each rule here is a choice.
+// libcusparse: sparse matrices, and what depends on their sizes. How large a buffer is, is not
+// published: each rule here is a choice.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -78,7 +78,7 @@ int cusparseSpMV_bufferSize(void*, int, const void*, const void* a, const void*,
   return 0;
 }
 
-// The documentation: no extra storage.
+// None.
 int cusparseSDDMM_bufferSize(void*, int, int, const void*, const void*, const void*, const void*,
                              void*, int, int, size_t* bytes) {
   HPO_LIBRARY_CALL(cusparseSDDMM_bufferSize);
@@ -112,7 +112,7 @@ int cusparseSpGEMM_workEstimation(void*, int, int, const void*, const void* a, c
 // All products with their places.
 int cusparseSpGEMM_compute(void*, int, int, const void*, const void* a, const void* b, const void*,
                            void* c, int type, int, void*, size_t* bytes, void*) {
-  HPO_LIBRARY_CALL(cusparseSpGEMM_compute);
+  HPO_COMPUTE_CALL(cusparseSpGEMM_compute);
   const int64_t products = NumProducts(Matrix(a), Matrix(b));
   SparseMatrix& result = Matrix(c);
   result.nonzeros = std::min(products, result.rows * result.columns);

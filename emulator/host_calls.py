@@ -43,11 +43,10 @@ class Row:
                 raise ValueError(f"the parameter '{name}' is not used: write '.'")
         # Sizes of 32 bits are multiplied in 64.
         numbers = [name for name, kind in types.items() if not kind.endswith("*")]
-        effects = re.split(r";\s*", found["effect"])
-        # What computes writes device memory, and the values known of it are no longer so.
-        self.entry = "hpoEmulatedCompute" if "computes" in effects else "hpoEmulatedSilent"
-        self.statements = [self._statement(part, numbers)
-                           for part in effects if part not in ("nothing", "computes")]
+        parts = re.split(r";\s*", found["effect"])
+        self.begin = "hpoEmulatedCompute" if "computes" in parts else "hpoEmulatedSilent"
+        self.statements = [self._statement(part, numbers) for part in parts
+                           if part not in ("nothing", "computes")]
 
     @staticmethod
     def _statement(effect, numbers):
@@ -59,13 +58,14 @@ class Row:
             for name in numbers if "value" in parts else ():
                 parts["value"] = re.sub(rf"\b{name}\b", f"int64_t{{{name}}}", parts["value"])
             return statement.format(**parts)
-        raise ValueError(f"expected nothing, computes, new, delete, zero or *RESULT = VALUE, got '{effect}'")
+        raise ValueError("expected nothing, computes, new, delete, zero or *RESULT = VALUE, "
+                         f"got '{effect}'")
 
     def definition(self, call):
         """Weak: what a source of the library defines takes its place."""
         return "\n".join([
             f"__attribute__((weak)) int {call}({', '.join(self.parameters)}) {{",
-            f'  if (const int fault = {self.entry}("{call}"); fault != 0) return fault;',
+            f'  if (const int fault = {self.begin}("{call}"); fault != 0) return fault;',
             *(f"  {statement}" for statement in self.statements), "  return 0;", "}"])
 
 

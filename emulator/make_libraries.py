@@ -30,11 +30,12 @@ WRITTEN = re.compile(r'(?:HPO_[A-Z]+_CALL\(|CountCall\(")(\w+)')
 
 
 def wanted_by_library(majors):
-    """{library: {call}} by the libraries' names, such as libcudart.so.13."""
-    wanted = {}
+    """{library: {call}} by the libraries' names, such as libcudart.so.13; empty for one that is only loaded."""
+    names = {stand_ins.soname(library, major) for library in stand_ins.SONAMES for major in majors}
+    wanted = {name: set() for name in names if name is not None}
     for (library, call), theirs in collect_calls.read().items():
         for major in theirs & set(majors):
-            wanted.setdefault(stand_ins.soname(library, major), set()).add(call)
+            wanted[stand_ins.soname(library, major)].add(call)
     return wanted
 
 
@@ -65,8 +66,8 @@ def write_library(out, library, calls):
 
 def write_map(out, library, calls):
     version = VERSIONS.get(library.partition(".")[0].removeprefix("lib"), library)
-    write(out / f"{library}.map",
-          f"{version} {{ global: {' '.join(f'{name};' for name in sorted(calls))} local: *; }};\n".lstrip())
+    exported = f"global: {' '.join(f'{name};' for name in sorted(calls))} " if calls else ""
+    write(out / f"{library}.map", f"{version} {{ {exported}local: *; }};\n".lstrip())
 
 
 def main():

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emulator/cudart/cudart.h"
+#include "emulator/streams/gpu_dependence.h"
 #include "emulator/streams/launches.h"
 
 namespace {
@@ -57,6 +58,7 @@ void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int)
 
 void __cudaRegisterFunction(void**, const char* function, char*, const char* name, int, uint3*,
                             uint3*, dim3*, dim3*, int*) {
+  hpo::emulator::NoteKernel(function, name);
   static const bool wanted = std::getenv("HPO_EMULATED_LOG") != nullptr;
   if (!wanted) return;
   const std::lock_guard<std::mutex> lock(Names().mutex);
@@ -87,6 +89,8 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**, size_t shared,
                              cudaStream_t stream) {
   HPO_CUDA_CALL(cudaLaunchKernel);
+  hpo::emulator::NoteLaunch(function, hpo::emulator::CurrentDevice(), grid.x, grid.y,
+                            block.x * block.y * block.z);
   return Done(EnqueueLaunch({.kernel = KernelName(function),
                              .grid = Shape(grid),
                              .block = Shape(block),

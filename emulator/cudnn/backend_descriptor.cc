@@ -19,12 +19,12 @@ const AttributeValue& DescriptorContent::Get(int attribute) const {
   return *value;
 }
 
-const DescriptorContent& DescriptorContent::Child(int attribute) const {
+const std::shared_ptr<const DescriptorContent>& DescriptorContent::Child(int attribute) const {
   const AttributeValue& value = Get(attribute);
   if (value.descriptors.empty()) {
     hpoEmulatedMissing((Name("use", attribute) + " that is no descriptor").c_str());
   }
-  return *value.descriptors.front();
+  return value.descriptors.front();
 }
 
 std::vector<int64_t> DescriptorContent::Integers(int attribute) const {

@@ -35,7 +35,7 @@ class DescriptorContent {
   const AttributeValue* Find(int attribute) const;
 
   // The following end the program, naming the attribute, if it was not set or has another type.
-  const DescriptorContent& Child(int attribute) const;
+  const std::shared_ptr<const DescriptorContent>& Child(int attribute) const;
   std::vector<int64_t> Integers(int attribute) const;
   int Number(int attribute) const;  // of 32 bits
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "emulator/cudnn/published_numbers.h"
+#include "emulator/machine.h"
 
 namespace hpo::emulator::cudnn {
 namespace {
@@ -34,6 +36,14 @@ int64_t BytesOfChannelsLastCopy(const ConvolutionTensor& tensor) {
 }
 
 }  // namespace
+
+ConvolutionTensor MakeConvolutionTensor(int data_type, std::vector<int64_t> sizes,
+                                        std::vector<int64_t> strides) {
+  if (sizes.size() < 3 || strides.size() != sizes.size()) {
+    hpoEmulatedMissing("a convolution of cuDNN with fewer than 3 dimensions");
+  }
+  return {data_type, std::move(sizes), std::move(strides)};
+}
 
 int64_t ConvolutionWorkspaceBytes(const Convolution& convolution, int capability) {
   if (convolution.channels_per_group == 1) return 0;

@@ -14,6 +14,10 @@ struct ConvolutionTensor {
   std::vector<int64_t> strides;  // elements
 };
 
+// Ends the program if the tensor has fewer than 3 dimensions, or not as many strides.
+ConvolutionTensor MakeConvolutionTensor(int data_type, std::vector<int64_t> sizes,
+                                        std::vector<int64_t> strides);
+
 struct Convolution {
   std::vector<ConvolutionTensor> inputs;  // what its kernel reads; the filter may be one of them
   int64_t channels_per_group = 0;         // input channels; 1: depthwise

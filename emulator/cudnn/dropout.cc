@@ -52,14 +52,14 @@ int cudnnDropoutGetStatesSize(void* /*handle*/, size_t* bytes) {
 
 int cudnnSetDropoutDescriptor(void* descriptor, void* /*handle*/, float /*dropout*/, void* state,
                               size_t bytes, unsigned long long /*seed*/) {
-  HPO_LIBRARY_CALL(cudnnSetDropoutDescriptor);
+  HPO_COMPUTE_CALL(cudnnSetDropoutDescriptor);
   CheckState("cudnnSetDropoutDescriptor", descriptor, state, bytes);
   return kSuccess;
 }
 
 int cudnnRestoreDropoutDescriptor(void* descriptor, void* /*handle*/, float /*dropout*/,
                                   void* state, size_t bytes, unsigned long long /*seed*/) {
-  HPO_LIBRARY_CALL(cudnnRestoreDropoutDescriptor);
+  HPO_COMPUTE_CALL(cudnnRestoreDropoutDescriptor);
   CheckState("cudnnRestoreDropoutDescriptor", descriptor, state, bytes);
   return kSuccess;
 }

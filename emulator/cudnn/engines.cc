@@ -22,9 +22,8 @@ constexpr ConvolutionOperation kConvolutions[] = {
 };
 
 ConvolutionTensor ReadTensor(const DescriptorContent& tensor) {
-  return {.data_type = tensor.Number(kTensorDataType),
-          .sizes = tensor.Integers(kTensorSizes),
-          .strides = tensor.Integers(kTensorStrides)};
+  return MakeConvolutionTensor(tensor.Number(kTensorDataType), tensor.Integers(kTensorSizes),
+                               tensor.Integers(kTensorStrides));
 }
 
 int64_t OperationWorkspaceBytes(const DescriptorContent& operation, int capability) {
@@ -32,9 +31,9 @@ int64_t OperationWorkspaceBytes(const DescriptorContent& operation, int capabili
     if (operation.kind().number != known.kind) continue;
     Convolution convolution;
     for (const int input : known.inputs) {
-      convolution.inputs.push_back(ReadTensor(operation.Child(input)));
+      convolution.inputs.push_back(ReadTensor(*operation.Child(input)));
     }
-    convolution.channels_per_group = operation.Child(known.filter).Integers(kTensorSizes)[1];
+    convolution.channels_per_group = ReadTensor(*operation.Child(known.filter)).sizes[1];
     return ConvolutionWorkspaceBytes(convolution, capability);
   }
   // Attention and what is fused with a convolution: not known, taken as none. What attention's
@@ -73,7 +72,7 @@ std::shared_ptr<const DescriptorContent> MakeEngine(std::shared_ptr<const Descri
 
 int64_t EngineWorkspaceBytes(const DescriptorContent& engine) {
   if (engine.Integers(kEngineIndex).front() != 0) return 0;
-  return PreferredWorkspaceBytes(engine.Child(kEngineGraph));
+  return PreferredWorkspaceBytes(*engine.Child(kEngineGraph));
 }
 
 }  // namespace hpo::emulator::cudnn

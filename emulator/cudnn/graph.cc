@@ -84,7 +84,7 @@ void AnswerStored(const Request& request, const DescriptorContent& content) {
 }
 
 void AnswerHeuristics(const Request& request, const DescriptorContent& heuristics) {
-  const auto graph = heuristics.Find(kEngineHeuristicGraph)->descriptors.front();
+  const auto& graph = heuristics.Child(kEngineHeuristicGraph);
   const int64_t wanted = request.NumWanted(NumEngines(*graph));
   for (int64_t i = 0; i < wanted; ++i) {
     DescriptorContent config(*FindDescriptorKind(kEngineConfig));
@@ -104,9 +104,9 @@ std::optional<int64_t> ComputedNumber(const DescriptorContent& content, int attr
     case kConfigSharedMemoryBytes:
       return 0;
     case kConfigWorkspaceBytes:
-      return EngineWorkspaceBytes(content.Child(kConfigEngine));
+      return EngineWorkspaceBytes(*content.Child(kConfigEngine));
     case kPlanWorkspaceBytes:
-      return EngineWorkspaceBytes(content.Child(kPlanConfig).Child(kConfigEngine));
+      return EngineWorkspaceBytes(*content.Child(kPlanConfig)->Child(kConfigEngine));
     default:
       return std::nullopt;
   }
@@ -202,7 +202,7 @@ int cudnnBackendGetAttribute(void* descriptor, int attribute, int type, int64_t 
 }
 
 int cudnnBackendExecute(void*, void* plan, void* pack) {
-  HPO_LIBRARY_CALL(cudnnBackendExecute);
+  HPO_COMPUTE_CALL(cudnnBackendExecute);
   CheckKind("cudnnBackendExecute", plan, kExecutionPlan);
   CheckKind("cudnnBackendExecute", pack, kVariantPack);
   return kSuccess;

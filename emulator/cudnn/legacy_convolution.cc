@@ -36,12 +36,13 @@ std::vector<int64_t> Wide(const std::vector<int>& values) { return {values.begin
 
 ConvolutionTensor ReadTensor(const char* call, const void* descriptor) {
   const auto& tensor = LiveObjects<TensorDescriptor>().Find(call, descriptor);
-  return {tensor.data_type, Wide(tensor.sizes), Wide(tensor.strides)};
+  return MakeConvolutionTensor(tensor.data_type, Wide(tensor.sizes), Wide(tensor.strides));
 }
 
 ConvolutionTensor ReadFilter(const char* call, const void* descriptor) {
   const auto& filter = LiveObjects<FilterDescriptor>().Find(call, descriptor);
-  ConvolutionTensor tensor{filter.data_type, Wide(filter.sizes), Wide(PackedStrides(filter.sizes))};
+  ConvolutionTensor tensor = MakeConvolutionTensor(filter.data_type, Wide(filter.sizes),
+                                                   Wide(PackedStrides(filter.sizes)));
   if (filter.format == kChannelsLast) tensor.strides[1] = 1;
   return tensor;
 }
@@ -112,7 +113,7 @@ int cudnnGetConvolutionBackwardFilterAlgorithm_v7(void*, const void* x, const vo
 int cudnnFindConvolutionForwardAlgorithmEx(void*, const void* x, const void*, const void* w,
                                            const void*, const void*, const void*, void*, int room,
                                            int* count, SearchAnswer* answers, void*, size_t) {
-  HPO_LIBRARY_CALL(cudnnFindConvolutionForwardAlgorithmEx);
+  HPO_COMPUTE_CALL(cudnnFindConvolutionForwardAlgorithmEx);
   return AnswerSearch(WorkspaceBytes("cudnnFindConvolutionForwardAlgorithmEx", x, nullptr, w), room,
                       count, answers);
 }
@@ -121,7 +122,7 @@ int cudnnFindConvolutionBackwardDataAlgorithmEx(void*, const void* w, const void
                                                 const void*, const void*, const void*, void*,
                                                 int room, int* count, SearchAnswer* answers, void*,
                                                 size_t) {
-  HPO_LIBRARY_CALL(cudnnFindConvolutionBackwardDataAlgorithmEx);
+  HPO_COMPUTE_CALL(cudnnFindConvolutionBackwardDataAlgorithmEx);
   return AnswerSearch(WorkspaceBytes("cudnnFindConvolutionBackwardDataAlgorithmEx", dy, nullptr, w),
                       room, count, answers);
 }
@@ -130,7 +131,7 @@ int cudnnFindConvolutionBackwardFilterAlgorithmEx(void*, const void* x, const vo
                                                   const void*, const void*, const void* dw, void*,
                                                   int room, int* count, SearchAnswer* answers,
                                                   void*, size_t) {
-  HPO_LIBRARY_CALL(cudnnFindConvolutionBackwardFilterAlgorithmEx);
+  HPO_COMPUTE_CALL(cudnnFindConvolutionBackwardFilterAlgorithmEx);
   return AnswerSearch(WorkspaceBytes("cudnnFindConvolutionBackwardFilterAlgorithmEx", x, dy, dw),
                       room, count, answers);
 }

@@ -15,6 +15,31 @@ struct Library {
   void* stream = nullptr;
 };
 
+// Statuses by which programs tell errors apart.
+const char* StatusName(int status) {
+  switch (status) {
+    case 0:
+      return "CUDNN_STATUS_SUCCESS";
+    case 1001:
+      return "CUDNN_STATUS_NOT_INITIALIZED";
+    case 2000:
+      return "CUDNN_STATUS_BAD_PARAM";
+    case 3000:
+      return "CUDNN_STATUS_NOT_SUPPORTED";
+    case 4000:
+      return "CUDNN_STATUS_INTERNAL_ERROR";
+    case 4003:
+      return "CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED";
+    case 4004:
+      return "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED";
+    case 5000:
+    case kLibraryExecutionFailed:
+      return "CUDNN_STATUS_EXECUTION_FAILED";
+    default:
+      return "emulated: an error of cuDNN";
+  }
+}
+
 Library& Find(const char* call, const void* handle) {
   return LiveObjects<Library>().Find(call, handle);
 }
@@ -62,7 +87,7 @@ int cudnnGetStream(void* handle, void** stream) {
   return kSuccess;
 }
 
-const char* cudnnGetErrorString(int) { return "emulated: an error of cuDNN"; }
+const char* cudnnGetErrorString(int status) { return StatusName(status); }
 
 void cudnnGetLastErrorString(char* message, size_t room) {
   if (room > 0) std::snprintf(message, room, "emulated: an error of cuDNN");

@@ -1,11 +1,14 @@
 // libcuda: its calls by name.
 #include "emulator/driver/calls.h"
 
+#include <dlfcn.h>
+
 #include <array>
 #include <mutex>
 #include <string>
 #include <utility>
 
+#include "emulator/report.h"
 #include "emulator/streams/streams.h"
 
 namespace {
@@ -37,6 +40,12 @@ void* MissingCall(std::string_view name) {
   return reinterpret_cast<void*>(kCalls[g_num_missing++]);
 }
 
+// The file of the library or program that has this address.
+std::string FileAt(const void* address) {
+  Dl_info info;
+  return dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "a library";
+}
+
 }  // namespace
 
 extern "C" CUresult cuGetProcAddress_v2(const char* symbol, void** function, int, cuuint64_t,
@@ -45,6 +54,16 @@ extern "C" CUresult cuGetProcAddress_v2(const char* symbol, void** function, int
   *function = hpo::emulator::FindDriverCall(symbol);
   if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SUCCESS;
   return CUDA_SUCCESS;
+}
+
+// The first call of a CUDA runtime that is linked statically: it works by tables of the driver that
+// NVIDIA does not publish, and the stand-in for libcudart cannot take its place.
+extern "C" CUresult cuGetExportTable(const void**, const CUuuid*) {
+  HPO_DRIVER_CALL(cuGetExportTable);
+  hpo::emulator::EndWith(FileAt(__builtin_return_address(0)) +
+                         " has a CUDA runtime of its own, linked statically, which cannot be "
+                         "emulated: install a build of it that loads libcudart (nvcc --cudart "
+                         "shared), or run the program without it");
 }
 
 namespace hpo::emulator {

@@ -48,7 +48,7 @@ int BlocksPerMultiprocessor(int block_size, size_t shared_bytes) {
   const int by_threads = card.threads_per_multiprocessor / std::max(1, block_size);
   const int num_blocks = std::min(kMaxBlocksPerMultiprocessor, by_threads);
   if (shared_bytes == 0) return num_blocks;
-  const int kib = static_cast<int>((shared_bytes + 1023) / 1024) + 1;
+  const int kib = static_cast<int>((shared_bytes + 1023) / 1024) + card.reserved_shared_kib;
   return std::min(num_blocks, card.shared_kib_per_multiprocessor / kib);
 }
 

@@ -1,6 +1,7 @@
 #include "emulator/streams/streams.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "emulator/device_values.h"
@@ -33,6 +34,8 @@ struct Event {
 };
 
 namespace {
+
+constexpr uintptr_t kLastOwnHandle = 2;  // of CUDA's own streams
 
 thread_local CaptureMode t_mode = CaptureMode::kGlobal;
 
@@ -72,6 +75,7 @@ void* Streams::CreateStream(bool is_blocking, int priority) {
 }
 
 void Streams::DestroyStream(void* stream) {
+  if (reinterpret_cast<uintptr_t>(stream) <= kLastOwnHandle) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   Stream& found = Find(stream);
   if (found.capture != nullptr) {

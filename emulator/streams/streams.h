@@ -56,6 +56,7 @@ class Streams {
   // `is_blocking`: the legacy default stream waits for it. A priority out of range is moved into
   // it.
   void* CreateStream(bool is_blocking, int priority);
+  // Nothing happens to CUDA's own streams.
   void DestroyStream(void* stream);
   int Priority(void* stream);
   bool IsBlocking(void* stream);

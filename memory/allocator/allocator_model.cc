@@ -52,11 +52,6 @@ std::string InvalidOption(const AllocatorOptions& options) {
   return {};
 }
 
-absl::Status ValidateAllocatorOptions(const AllocatorOptions& options) {
-  const std::string complaint = InvalidOption(options);
-  return complaint.empty() ? absl::OkStatus() : absl::InvalidArgumentError(complaint);
-}
-
 AllocatorModel::AllocatorModel(const AllocatorOptions& options) : options_(options) {
   SetLimit(options.limit);
 }

@@ -19,7 +19,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "common/base/bytes.h"
 #include "memory/allocator/expandable_ranges.h"
 #include "memory/allocator/held_memory.h"
@@ -50,8 +49,6 @@ struct AllocatorOptions {
 // split size above 20 MiB, a threshold in [0, 1), divisions that are a power of two, no negative
 // limit or card.
 std::string InvalidOption(const AllocatorOptions& options);
-//   InvalidArgument  the line of InvalidOption
-absl::Status ValidateAllocatorOptions(const AllocatorOptions& options);
 
 class AllocatorModel {
  public:

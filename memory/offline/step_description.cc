@@ -405,7 +405,9 @@ absl::StatusOr<AllocatorOptions> ParseAllocator(const Json& json) {
   reader.Optional("roundup_power2_divisions", options.roundup_power2_divisions);
   HPO_RETURN_IF_ERROR(reader.status());
   options.max_split_bytes = max_split.count;
-  HPO_RETURN_IF_ERROR(ValidateAllocatorOptions(options));
+  if (std::string invalid = InvalidOption(options); !invalid.empty()) {
+    return absl::InvalidArgumentError(std::move(invalid));
+  }
   return options;
 }
 

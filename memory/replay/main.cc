@@ -1,7 +1,7 @@
 // hpo-replay EVENTS < TARGETS: recorded allocation events (recorded_events.h) for other GPUs and
 // other settings of the caching allocator. python/dryrun/hpo_dryrun/replay.py runs it.
 //
-// A target is one line of standard input, seven numbers that are separated by spaces:
+// A target is one line of standard input, ten numbers that are separated by spaces:
 //   USABLE     bytes that the program may hold of the GPU, without contexts and other processes
 //   TOTAL      bytes of the GPU
 //   FRACTION   share of TOTAL that the program allows itself; -: as it was recorded
@@ -9,12 +9,15 @@
 //   SPLIT      max_split_size_mb, in bytes; 0: none
 //   COLLECTION garbage_collection_threshold; 0: none
 //   ROUNDUP    roundup_power2_divisions; 0: none
+//   CAPABILITY MULTIPROCESSORS THREADS   the GPU's shape (recorded_events.h); 0 0 0: as recorded
 // For each target and GPU of the program, one line of JSON on standard output; sizes are in bytes,
-// out_of_memory_event and unknown_from_event (event_replay.h) are null where there is none.
+// out_of_memory_event and unknown_from_event (event_replay.h) are null where there is none;
+// unknown_sizes is num_unknown_sizes (other_gpu.h).
 // Exit status 2, with one line on standard error, where the input is not as described.
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -24,6 +27,7 @@
 
 #include "memory/replay/event_replay.h"
 #include "memory/replay/line_words.h"
+#include "memory/replay/other_gpu.h"
 #include "memory/replay/recorded_events.h"
 
 namespace hpo::memory {
@@ -32,6 +36,7 @@ namespace {
 struct Target {
   AllocatorOptions options;        // without the limit
   std::optional<double> fraction;  // none: as recorded
+  GpuShape gpu;
 };
 
 std::optional<std::string> ReadAll(int descriptor) {
@@ -67,7 +72,10 @@ std::optional<Target> ReadTarget(std::string_view line) {
   }
   if (!TakeNumber(line, expandable) || !TakeNumber(line, split) ||
       !TakeFraction(line, options.garbage_collection_threshold) ||
-      !TakeNumber(line, options.roundup_power2_divisions)) {
+      !TakeNumber(line, options.roundup_power2_divisions) ||
+      !TakeNumber(line, target.gpu.capability) || !TakeNumber(line, target.gpu.multiprocessors) ||
+      !TakeNumber(line, target.gpu.threads_per_multiprocessor) ||
+      std::max(target.gpu.multiprocessors, target.gpu.threads_per_multiprocessor) > kLargestCount) {
     return std::nullopt;
   }
   options.expandable_segments = expandable != 0;
@@ -87,16 +95,19 @@ void Replay(const RecordedDevice& device, const Target& target, int64_t number) 
     options.limit.count =
         static_cast<int64_t>(fraction * static_cast<double>(options.card.total.count));
   }
-  const EventReplay result = ReplayEvents(device, options);
+  const RecordingOnGpu recording = OnGpu(device, target.gpu);
+  const EventReplay result = ReplayEvents(recording.device, options);
   const auto sized = [](Bytes bytes) { return static_cast<long long>(bytes.count); };
   std::printf(
       "{\"target\": %lld, \"device\": %lld, \"allocated_peak\": %lld, \"reserved_peak\": %lld, "
-      "\"retries\": %lld, \"out_of_memory_event\": %s, \"unknown_from_event\": %s}\n",
+      "\"retries\": %lld, \"out_of_memory_event\": %s, \"unknown_from_event\": %s, "
+      "\"unknown_sizes\": %lld}\n",
       static_cast<long long>(number), static_cast<long long>(device.number),
       sized(result.stats.allocated_peak), sized(result.stats.reserved_peak),
       static_cast<long long>(result.stats.num_retries),
       EventOrNull(result.out_of_memory_event).c_str(),
-      EventOrNull(result.unknown_from_event).c_str());
+      EventOrNull(result.unknown_from_event).c_str(),
+      static_cast<long long>(recording.num_unknown_sizes));
 }
 
 int Fail(const std::string& complaint) {
@@ -119,7 +130,8 @@ int ReplayAll(const std::string& path) {
     const std::optional<Target> target = ReadTarget(line);
     if (!target.has_value()) {
       return Fail("target " + std::to_string(number) +
-                  ": expected USABLE TOTAL FRACTION EXPANDABLE SPLIT COLLECTION ROUNDUP, got '" +
+                  ": expected USABLE TOTAL FRACTION EXPANDABLE SPLIT COLLECTION ROUNDUP CAPABILITY "
+                  "MULTIPROCESSORS THREADS, got '" +
                   std::string(line) + "'");
     }
     for (const RecordedDevice& device : std::get<std::vector<RecordedDevice>>(read)) {

@@ -12,8 +12,6 @@ namespace {
 using Kind = RecordedEvent::Kind;
 
 constexpr std::string_view kFirstLine = "hpo-allocation-events 1";
-// More than any GPU has. A request that failed may be larger: it fails everywhere.
-constexpr int64_t kLargestRequest = int64_t{1} << 50;
 constexpr size_t kMaxPools = std::numeric_limits<uint16_t>::max();
 
 // Every Read... returns whether the line is as described; what was expected stands in expected_
@@ -67,6 +65,20 @@ class Reader {
       return false;
     }
     RecordedDevice& device = devices_.back();
+    if (item == "gpu") {
+      expected_ = "'gpu CAPABILITY MULTIPROCESSORS THREADS NUMBER'";
+      return TakeNumber(values, device.gpu.capability) &&
+             TakeNumber(values, device.gpu.multiprocessors) &&
+             TakeNumber(values, device.gpu.threads_per_multiprocessor) &&
+             TakeNumber(values, device.num_sums_missing) &&
+             device.gpu.multiprocessors < kLargestCount &&
+             device.gpu.threads_per_multiprocessor < kLargestCount;
+    }
+    if (item == "s") return ReadSharedSum(values, device);
+    if (item == "w") {
+      device.workspaces.push_back(device.events.size());
+      return true;
+    }
     if (item == "fraction") {
       expected_ = "'fraction NUMBER'";
       return TakeFraction(values, device.memory_fraction);
@@ -88,6 +100,18 @@ class Reader {
     if (!TakeNumber(values, pool) || static_cast<size_t>(pool) != pools.size()) return false;
     if (pools.size() == kMaxPools || (values != "shared" && values != "private")) return false;
     pools.push_back(values == "private");
+    return true;
+  }
+
+  bool ReadSharedSum(std::string_view values, RecordedDevice& device) {
+    expected_ = "'s BLOCKS GROUPS THREADS', none of them 0";
+    SharedSum sum{.event = device.events.size()};
+    device.shared_sums.push_back(sum);
+    for (int64_t SharedSum::*const field :
+         {&SharedSum::blocks, &SharedSum::groups, &SharedSum::threads}) {
+      int64_t& number = device.shared_sums.back().*field;
+      if (!TakeNumber(values, number) || number < 1 || number > kLargestCount) return false;
+    }
     return true;
   }
 

@@ -241,6 +241,8 @@ TEST_F(StreamsTest, PrioritiesAreMovedIntoTheirRange) {
     streams_.DestroyStream(stream);
   }
   EXPECT_EQ(streams_.Priority(kDefault), 0);
+  streams_.DestroyStream(kDefault);
+  EXPECT_EQ(Note(kDefault, "still there"), kStreamOk);
 }
 
 // A library does not say on which stream it computes: what it wrote is unknown in every replay.

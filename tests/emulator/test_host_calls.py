@@ -32,6 +32,7 @@ class Rows(unittest.TestCase):
     def test_each_effect(self):
         for text, parameters, statements in [
             ("some.* nothing", "", []),
+            ("someCall (int* info) computes; *info = 0", "int* info", [result("info", "0")]),
             ("someCall (void** plan) new plan", "void** plan", ["*plan = new char;"]),
             ("someCall (void* plan) delete plan", "void* plan",
              ["delete static_cast<char*>(plan);"]),
@@ -45,8 +46,9 @@ class Rows(unittest.TestCase):
                 self.assertEqual(body(text), (parameters, [f"  {line}" for line in statements]))
 
     def test_a_call_is_counted_and_can_fail(self):
-        self.assertIn('if (const int fault = hpoEmulatedSilent("someCall"); fault != 0) return fault;',
-                      read("someCall nothing")[0].definition("someCall"))
+        for effect, begin in (("nothing", "Silent"), ("computes", "Compute")):
+            self.assertIn(f'if (const int fault = hpoEmulated{begin}("someCall"); fault != 0) return '
+                          "fault;", read(f"someCall {effect}")[0].definition("someCall"))
 
     def test_the_first_row_counts_and_names_fit_as_a_whole(self):
         rows = read("# a comment\n\nsomeGet (int* mode) *mode = 0\nsome(Get|Set).* nothing\n")
@@ -57,8 +59,8 @@ class Rows(unittest.TestCase):
     def test_a_wrong_row_is_named(self):
         for text, complaint in [
             ("someCall", "expected NAMES (PARAMETERS) EFFECT"),
-            ("someCall returns 4", "expected nothing, computes, new, delete, zero or *RESULT = VALUE, "
-                                   "got 'returns 4'"),
+            ("someCall returns 4", "expected nothing, computes, new, delete, zero or *RESULT = "
+                                   "VALUE, got 'returns 4'"),
             ("some( nothing", "missing ), unterminated subpattern at position 4"),
             ("someCall (int) nothing", "expected '.' or TYPE NAME as a parameter, got 'int'"),
             ("someCall (int n, int* size) *size = 4", "the parameter 'n' is not used: write '.'"),

@@ -3,6 +3,7 @@ of cuBLAS, cuSOLVER, cuSPARSE, cuSPARSELt and cuFFT runs, with the workspaces th
 leaks nothing. Run by scripts/with_emulated_card with an A100 and an H100."""
 
 import ctypes
+import os
 import subprocess
 import sys
 
@@ -168,6 +169,16 @@ def test_workspaces_are_what_the_tables_say():
         function()  # handles, plans and their own workspaces are kept
         torch.backends.cuda.cufft_plan_cache[0].clear()
         assert workspace in sizes_of_allocations(function), name
+
+
+def test_workspaces_of_general_eigenvalues():
+    """Asked for directly: torch's own eig ends before it, at a check of values."""
+    device, host = ctypes.c_size_t(), ctypes.c_size_t()
+    n, real, of_complex = ctypes.c_int64(100), 1, 5
+    status = ctypes.CDLL("libcusolver.so.12").cusolverDnXgeev_bufferSize(
+        None, None, 0, 1, n, real, None, n, of_complex, None, of_complex, None, n, of_complex, None,
+        n, real, ctypes.byref(device), ctypes.byref(host))
+    assert (status, device.value, host.value) == (0, 8 * (2 * 100 * 100 + 64 * 100), 8 * 100 * 100)
 
 
 def test_a_workspace_that_does_not_fit_into_an_int_is_the_error_of_genuine_cusolver():
@@ -362,9 +373,19 @@ def test_many_calls_of_torch_leave_nothing_behind():
     assert bytes_in_use() - before[1] < 1000 * ctypes.sizeof(ctypes.c_void_p)
 
 
+def run(program, **env):
+    return subprocess.run([sys.executable, "-c", f"import ctypes; {program}"], capture_output=True,
+                          text=True, env={**os.environ, **env}, check=False)
+
+
 def test_a_call_in_no_row_ends_the_program_with_its_name():
-    program = "import ctypes; ctypes.CDLL('libcublas.so.13').cublasIsamax_v2()"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                          check=False)
+    done = run("ctypes.CDLL('libcublas.so.13').cublasIsamax_v2()")
     assert done.returncode < 0
     assert "cublasIsamax_v2 is not emulated" in done.stderr
+
+
+def test_a_call_in_a_row_fails_by_a_fault():
+    call = "ctypes.CDLL('libcusolver.so.12').cusolverDnSetStream()"
+    done = run(f"print({call}, {call}, {call})",
+               HPO_EMULATED_FAULTS="cusolverDnSetStream:2:7")
+    assert (done.stdout, done.stderr) == ("0 7 0\n", "")

@@ -59,6 +59,30 @@ def test_a_kernel_leaves_no_value_that_may_be_false():
     assert left.tolist() == [[0.0, 0.0]]
 
 
+def test_a_convolution_leaves_no_value_in_its_result():
+    x, weight = torch.ones(1, 1, 4, 4).cuda(), torch.ones(1, 1, 3, 3).cuda()
+    freed = torch.full((1, 1, 2, 2), 7.0).cuda()
+    address = freed.data_ptr()
+    del freed
+    result = torch.nn.functional.conv2d(x, weight)
+    assert result.data_ptr() == address
+    assert result.cpu().abs().max() == 0
+
+
+def test_python_code_reads_and_sets_values_of_the_gpu():
+    shared = ctypes.CDLL("libhpo_emulated_card.so")
+    there, out = torch.tensor([258], device="cuda"), ctypes.create_string_buffer(8)
+    address = ctypes.c_void_p(there.data_ptr())
+    assert shared.hpoEmulatedKnownBytes(address, out, ctypes.c_size_t(8)) == 1
+    assert out.raw == bytes([2, 1, 0, 0, 0, 0, 0, 0])
+    there.zero_()  # a kernel
+    assert shared.hpoEmulatedKnownBytes(address, out, ctypes.c_size_t(8)) == 0
+    shared.hpoEmulatedRemember(address, b"\5", ctypes.c_size_t(1))
+    assert shared.hpoEmulatedKnownBytes(address, out, ctypes.c_size_t(8)) == 0
+    shared.hpoEmulatedRemember(address, bytes([5] + 7 * [0]), ctypes.c_size_t(8))
+    assert there.item() == 5
+
+
 def test_a_graph_repeats_its_copies():
     source, target = torch.tensor([1, 2]).pin_memory(), torch.tensor([0, 0]).pin_memory()
     there = torch.empty(2, dtype=torch.long, device="cuda")

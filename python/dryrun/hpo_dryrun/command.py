@@ -233,11 +233,11 @@ def _stop(number, _frame):
     raise SystemExit(128 + number)
 
 
-def main(words):
+def main(words=None):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     try:
-        given = _parse(words)
+        given = _parse(sys.argv[1:] if words is None else words)
         if given.gpu == ["list"]:
             return _list()
         document = _answer(given)

@@ -13,11 +13,16 @@ The file is text, one item a line. Numbers are decimal, sizes are in bytes:
     settings TEXT    PYTORCH_ALLOC_CONF of the run; may be empty
     lost TEXT        only where events are missing: why
     device D         begins the events of GPU D; what follows is in order
+    gpu C M T U      its compute capability, 10 x major + minor, multiprocessors, and threads of one;
+                     U is the number of `s` lines that are missing
     fraction F       set_per_process_memory_fraction, 1 where it is not set
     pool P shared|private   before its first use; P counts from 0 on each GPU. A pool is one
                      stream's; private ones are those of CUDA graphs and of torch.cuda.MemPool
     a SIZE P [S]     allocation; its number is the count of `a` lines before it on this GPU.
                      S is the number of the `site` that requested it, where frames are recorded
+    s B G T          before an `a` line: what is allocated is where B blocks of T threads share each
+                     result of a reduction, of G such groups. B depends on the GPU
+    w                before an `a` line: what is allocated is cuBLAS's workspace
     f NUMBER         the block of that allocation can be used again
     o SIZE P         a request that ran out of memory in this run
     e                torch.cuda.empty_cache
@@ -29,11 +34,18 @@ The file is text, one item a line. Numbers are decimal, sizes are in bytes:
 
 import array
 import bisect
+import collections
+import ctypes
 import functools
+import itertools
+
+from . import versions
 
 MAX_ENTRIES = 1 << 19  # of torch's ring, about 160 bytes each
 MAX_EVENTS = 20_000_000  # of one GPU, 16 bytes each
 MAX_FRAMES = 24
+MAX_NUMBERS = 1 << 18  # four for each reduction between two drains
+MAX_WORKSPACES = 1 << 12  # between two drains
 
 _FREE, _EMPTY, _RELEASE, _OOM, _MARK = -1, -2, -3, -4, -5
 _FREES_SEGMENT = ("segment_free", "segment_unmap")
@@ -52,6 +64,10 @@ class _Device:
         self.num_allocations = 0
         self.blocks = {}  # number of the allocation by address
         self.pools = {}  # index by (stream, pool id)
+        self.sums = {}  # (B, G, T) by the number of the allocation
+        self.sums_missing = 0
+        self.workspaces = set()  # numbers of allocations
+        self.last_size = 0  # of an allocation
         self.full = False
 
     def add(self, code, value):
@@ -62,6 +78,7 @@ class _Device:
     def allocate(self, address, size, pool):
         self.blocks[address] = self.num_allocations
         self.num_allocations += 1
+        self.last_size = size
         self.add(pool, size)
 
 
@@ -92,6 +109,41 @@ class _PrivateSegments:
         return self._segments[at][1]
 
 
+class _Emulator:
+    """What the emulator saw of calls on which sizes depend (emulator/streams/gpu_dependence.h)."""
+
+    def __init__(self):
+        self._library = None
+        try:
+            library = ctypes.CDLL("libhpo_emulated_card.so")
+            for take in (library.HpoTakeSharedSums, library.HpoTakeWorkspaces):
+                take.restype = ctypes.c_size_t
+                take.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+        except (OSError, AttributeError):
+            return
+        self._library = library
+        self._numbers = (ctypes.c_int * MAX_NUMBERS)()
+        self._addresses = (ctypes.c_void_p * MAX_WORKSPACES)()
+
+    def workspaces(self):
+        """Addresses of workspaces that were given to cuBLAS first since the last call."""
+        if self._library is None:
+            return set()
+        return set(self._addresses[:self._library.HpoTakeWorkspaces(self._addresses, MAX_WORKSPACES)])
+
+    def shared_sums(self):
+        """(B, G, T) of reductions by GPU, in order, since the last call, and how many more there were."""
+        found = collections.defaultdict(collections.deque)
+        if self._library is None:
+            return found, 1
+        number = self._library.HpoTakeSharedSums(self._numbers, MAX_NUMBERS)
+        kept = min(number, MAX_NUMBERS // 4)
+        for at in range(0, 4 * kept, 4):
+            device, groups, blocks, threads = self._numbers[at:at + 4]
+            found[device].append((blocks, groups, threads))
+        return found, number - kept
+
+
 class Recorder:
     """Records from begin() on. `frames`: also which Python lines requested each allocation."""
 
@@ -105,6 +157,7 @@ class Recorder:
         self._site_of = {}  # number by id of torch's list of frames, within one drain
         self._settings = ""
         self._lost = []
+        self._emulator = _Emulator()
         self._draining = False
 
     def begin(self):
@@ -118,7 +171,8 @@ class Recorder:
                 self._note_calls(owner, name, self.drain)
         self._note_calls(self._torch.cuda.CUDAGraph, "capture_end", self.drain)
         self._restart()
-        self._take_what_is_held(self._torch._C._cuda_memorySnapshot(None)["segments"])
+        self._emulator.shared_sums()
+        self._take_what_is_held(versions.memory_snapshot(self._torch)["segments"])
 
     def mark(self, name):
         self.drain()
@@ -132,18 +186,21 @@ class Recorder:
             return
         self._draining = True
         try:
-            snapshot = self._torch._C._cuda_memorySnapshot(None)
+            snapshot = versions.memory_snapshot(self._torch)
             self._restart()
             self._private.learn(snapshot["segments"])
             self._settings = snapshot.get("allocator_settings", {}).get("PYTORCH_CUDA_ALLOC_CONF", "")
             self._site_of = {}
-            for device, entries in zip(self._devices, snapshot["device_traces"]):
+            sums, sums_missing = self._emulator.shared_sums()
+            workspaces = self._emulator.workspaces()
+            for number, (device, entries) in enumerate(zip(self._devices, snapshot["device_traces"])):
                 if len(entries) >= MAX_ENTRIES:
                     self._lose(f"torch's history of {MAX_ENTRIES} entries was too short")
                 if device.full:
                     self._lose(f"there were more than {MAX_EVENTS} events")
                 else:
-                    self._take(device, entries)
+                    self._take(device, entries, sums[number], workspaces)
+                device.sums_missing += len(sums[number]) + sums_missing
         finally:
             self._draining = False
 
@@ -219,7 +276,7 @@ class Recorder:
 
     # ---- Entries to events ----
 
-    def _take(self, device, entries):
+    def _take(self, device, entries, sums, workspaces):
         emptied = False  # segments went back, and nothing has yet said why
         for entry in entries:
             action = entry["action"]
@@ -232,6 +289,11 @@ class Recorder:
             emptied = False
             if action == "alloc":
                 pool = self._pool(device, entry["stream"], entry["addr"])
+                # Where results meet, and then a semaphore of 4 bytes for each group.
+                if sums and entry["size"] == 4 * sums[0][1] and device.last_size % sums[0][0] == 0:
+                    device.sums[device.num_allocations - 1] = sums.popleft()
+                if entry["addr"] in workspaces:
+                    device.workspaces.add(device.num_allocations)
                 device.allocate(entry["addr"], entry["size"], pool)
                 if self._frames:
                     device.sites.append(self._site(entry.get("frames", ())))
@@ -271,12 +333,18 @@ class Recorder:
 
     def _append_device(self, lines, number, device):
         lines.append(f"device {number}")
-        lines.append(f"fraction {self._fraction(number)}")
+        lines.append(f"gpu {self._gpu(number)} {device.sums_missing}")
+        lines.append(f"fraction {versions.memory_fraction(self._torch, number)}")
         for (_, pool), index in device.pools.items():
             lines.append(f"pool {index} {'shared' if pool == (0, 0) else 'private'}")
-        sites, oom_pools = iter(device.sites), iter(device.oom_pools)
+        sites, oom_pools, allocations = iter(device.sites), iter(device.oom_pools), itertools.count()
         for code, value in zip(device.codes, device.values):
             if code >= 0:
+                allocation = next(allocations)
+                if allocation in device.workspaces:
+                    lines.append("w")
+                if allocation in device.sums:
+                    lines.append("s %d %d %d" % device.sums[allocation])
                 lines.append(f"a {value} {code} {next(sites)}" if device.sites else f"a {value} {code}")
             elif code == _FREE:
                 lines.append(f"f {value}")
@@ -289,9 +357,10 @@ class Recorder:
             else:
                 lines.append(f"m {self._marks[value]}")
 
-    def _fraction(self, device):
-        get = getattr(self._torch._C, "_cuda_getMemoryFraction", None)  # since torch 2.7
-        return get(device) if get else 1
+    def _gpu(self, device):
+        properties = self._torch.cuda.get_device_properties(device)
+        capability = 10 * properties.major + properties.minor
+        return f"{capability} {properties.multi_processor_count} {properties.max_threads_per_multi_processor}"
 
 
 _recorder = None

@@ -17,7 +17,7 @@ import os
 import sys
 import time
 
-from . import events, modules, overheads, shadow, steps, torch_build
+from . import events, extensions, modules, overheads, shadow, steps, torch_build
 from .peaks import Peaks
 from .watch import Watch
 
@@ -55,6 +55,7 @@ def before_torch(folder):
         _write({"error": str(error), "error_type": "TorchMissing", "end": "error"})
         _end(1)
         return
+    extensions.install(folder)
     given = options()
     # Workspaces of cuDNN and buffers of NCCL are not named: the emulated libraries ask for theirs.
     found = overheads.overhead(given["capability"], build.cuda, build.version, threads=given.get("threads"))

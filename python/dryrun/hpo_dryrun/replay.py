@@ -35,6 +35,15 @@ class Options:
 
 
 @dataclasses.dataclass(frozen=True)
+class Gpu:
+    """What the sizes of a program's requests depend on."""
+
+    capability: int  # 10 x major + minor
+    multiprocessors: int
+    threads_per_multiprocessor: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Target:
     """A GPU, and the settings of the allocator there."""
 
@@ -42,6 +51,7 @@ class Target:
     settings: Optional[str] = None  # as PYTORCH_ALLOC_CONF; None: those of the recorded run
     total_bytes: Optional[int] = None  # of the GPU, which a fraction is a share of; None: usable_bytes
     memory_fraction: Optional[float] = None  # None: as the recorded program set it
+    gpu: Optional[Gpu] = None  # None: of the shape of the recorded one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +66,9 @@ class Result:
     # Number of the first request that ran out of memory in the recorded run and does not here: the
     # program goes on in another way, so the peaks are those until then. Run it on this GPU.
     unknown_from_event: Optional[int]
+    # Number of allocations whose size on this GPU is not known. 0 on a GPU that runs no more threads at
+    # once than the recorded one; else run it on this GPU.
+    unknown_sizes: int
 
     @property
     def fragmentation(self) -> int:
@@ -166,7 +179,8 @@ def _line(target, recorded_settings):
         fraction = 1.0  # what was recorded came from the settings, which are replaced
     numbers = (target.usable_bytes, total, "-" if fraction is None else fraction,
                int(options.expandable_segments), options.max_split_bytes,
-               options.garbage_collection_threshold, options.roundup_power2_divisions)
+               options.garbage_collection_threshold, options.roundup_power2_divisions,
+               *(dataclasses.astuple(target.gpu) if target.gpu else (0, 0, 0)))
     return " ".join(map(str, numbers))
 
 

@@ -40,6 +40,9 @@ NOT_WRITING = frozenset("""
     sparse_resize_and_clear_ _coalesced_ copy_sparse_to_sparse_ _sparse_resize_ _resize_output_
 """.split())
 
+# Others call them with a number as a tensor of the GPU, for which torch cannot call a kernel of Python's.
+NOT_TO_FOLLOW = frozenset("pow.Tensor_Tensor_out isin.Tensor_Tensor_out eq.Tensor_out ne.Tensor_out".split())
+
 OWN_NAMESPACES = ("aten::", "c10d", "_c10d", "prim", "symm_mem::", "fsdp::", "quantiz", "inductor::", "profiler::",
                   "_inductor_test::", "mkl", "onednn::", "xnnpack::", "sparse::", "rngprims::")
 
@@ -82,7 +85,7 @@ def _name(schema, base):
 
 def _is_followed(schema):
     base = schema.name.removeprefix("aten::")
-    if base in NOT_WRITING or base.startswith("sparse_"):
+    if base in NOT_WRITING or _name(schema, base) in NOT_TO_FOLLOW or base.startswith("sparse_"):
         return False
     if base in FUNCTIONAL or base in SPECIAL or base in SIZED or _name(schema, base) in SIZED:
         return True

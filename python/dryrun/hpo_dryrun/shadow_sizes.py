@@ -26,6 +26,8 @@ class Sizes:
         self._peaks = {}  # device number -> _Peak
         self._out_of_memory = False
         self.on_first = None  # called once, when the first such size is met
+        self.noted = 0  # calls of `note`
+        self._length = 0  # of the last
         self.hint = None  # number of elements that an unknown mask selects
 
     def note(self, call, tensors, length, bound):
@@ -41,8 +43,14 @@ class Sizes:
         for tensor in tensors:
             self._peaks.setdefault(tensor.device.index, _Peak())
         self.look()
+        self.noted += 1
+        self._length = length
+        self.watch(tensors)
+
+    def watch(self, tensors):
+        """Tensors with the length that was noted last."""
         for tensor in tensors:
-            self._watch(tensor, length)
+            self._watch(tensor, self._length)
 
     @property
     def watching(self):

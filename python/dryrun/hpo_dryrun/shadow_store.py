@@ -18,9 +18,9 @@ class Shadow:
     __slots__ = ("base", "nbytes", "state", "states", "weak")
 
     def __init__(self, weak, nbytes, base, state):
-        self.weak = weak  # of the GPU's storage: its address is not used again while this is held
+        self.weak = weak  # reference to the GPU's storage
         self.nbytes = nbytes
-        self.base = base  # one-dimensional CPU tensor of the storage's elements
+        self.base = base  # one-dimensional CPU tensor of the storage's elements; None: stays unknown
         self.state = state  # of all elements, unless `states`
         self.states = None  # one-dimensional CPU tensor of uint8
 
@@ -82,20 +82,24 @@ class Store:
         return self._as_strided(base, tensor.size(), tensor.stride(), tensor.storage_offset())
 
     def prepare(self, tensor):
-        """Makes sure that the tensor has a shadow to write to. False: it is too large for one."""
-        if self._find(tensor) is not None:
-            return True
+        """Makes sure that the tensor has a shadow to write to. False: it cannot have one."""
+        shadow = self._find(tensor)
+        if self.capturing or shadow is not None:
+            return not self.capturing and shadow.base is not None
         storage = tensor.untyped_storage()
         count = storage.nbytes() // tensor.itemsize
-        if self.capturing or count > self.limits.get(tensor.dtype, 0) or count * tensor.itemsize != storage.nbytes():
+        if count > self.limits.get(tensor.dtype, 0) or count * tensor.itemsize != storage.nbytes():
             return False
         self._add(storage, self._torch.zeros(count, dtype=tensor.dtype, device="cpu"), UNKNOWN)
         return True
 
     def mark(self, tensor, state):
-        """The elements of a tensor that has a shadow have been written."""
+        """The elements of a tensor that has a shadow have been written. What a CUDA graph writes stays unknown."""
         shadow = self._find(tensor)
-        if shadow is None or (shadow.states is None and shadow.state == state):
+        if self.capturing:
+            self._add(tensor.untyped_storage(), None, UNKNOWN)
+            return
+        if shadow is None or shadow.base is None or (shadow.states is None and shadow.state == state):
             return
         if tensor.is_contiguous() and tensor.numel() * tensor.itemsize == shadow.nbytes:
             shadow.state, shadow.states = state, None
@@ -124,6 +128,8 @@ class Store:
         if self.prepare(tensor):
             self.copy(self.view(tensor), values)
             self.mark(tensor, state)
+        else:
+            self.forget(tensor)
 
     def attach(self, tensor, values, state):
         """`values`, a CPU tensor that nothing else holds, are those of a new tensor."""
@@ -139,6 +145,7 @@ class Store:
         if len(self._shadows) >= self._purge_at:
             self._purge()
         self._drop(storage._cdata)
+        # While the weak reference is held, no other storage gets this address.
         self._shadows[storage._cdata] = Shadow(storage._weak_ref(), storage.nbytes(), base, state)
 
     def _drop(self, key):

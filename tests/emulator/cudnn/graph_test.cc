@@ -129,6 +129,12 @@ TEST(GraphDeathTest, NamesWhatIsNotEmulated) {
                "not emulated");
   EXPECT_DEATH(cudnnBackendSetAttribute(tensor, kTensorSizes, 99, 1, &number),
                "attribute 902 of CUDNN_BACKEND_TENSOR_DESCRIPTOR with attribute type 99 is not");
+  void* const operation = Create(kConvolutionForward);
+  Set(operation, kForwardX, tensor);
+  void* const graph = Create(kGraph);
+  Set(graph, kGraphOperations, operation);
+  EXPECT_DEATH(GetNumber(graph, kGraphEngineCount),
+               "use of attribute 703 of .*FORWARD_DESCRIPTOR, which was not set, is not emulated");
   EXPECT_DEATH(GetNumber(tensor, 904), "attribute 904 of .*, which was not set, is not emulated");
   EXPECT_DEATH(cudnnBackendExecute(nullptr, tensor, tensor),
                "cudnnBackendExecute of a CUDNN_BACKEND_TENSOR_DESCRIPTOR is not emulated");

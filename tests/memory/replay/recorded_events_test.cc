@@ -29,11 +29,14 @@ TEST(RecordedEvents, AreReadAsTheyAreWritten) {
       "settings expandable_segments:True\n"
       "lost 3 allocations of GPU 1 are not in torch's history\n"
       "device 0\n"
+      "gpu 80 108 2048 0\n"
       "fraction 0.5\n"
       "pool 0 shared\n"
       "pool 1 private\n"
+      "w\n"
       "a 4000 0\n"
       "m first step\n"
+      "s 64 24 128\n"
       "a 0 1 7\n"
       "f 0\n"
       "o 99999999999999999 0\n"
@@ -43,12 +46,15 @@ TEST(RecordedEvents, AreReadAsTheyAreWritten) {
       "pool 0 shared\n"
       "a 1 0\n"
       "site 7 train.py:12 <module>\n"
-      "end 18\n");
+      "end 21\n");
   const auto* const devices = std::get_if<std::vector<RecordedDevice>>(&read);
   ASSERT_NE(devices, nullptr) << std::get<std::string>(read);
   ASSERT_EQ(devices->size(), 2u);
   const RecordedDevice& first = devices->front();
   EXPECT_EQ(first.memory_fraction, 0.5);
+  EXPECT_EQ(first.gpu, (GpuShape{80, 108, 2048}));
+  EXPECT_THAT(first.workspaces, ElementsAre(0u));
+  EXPECT_THAT(first.shared_sums, ElementsAre(SharedSum{1, 64, 24, 128}));
   EXPECT_THAT(first.private_pools, ElementsAre(false, true));
   EXPECT_EQ(first.num_allocations, 2u);
   EXPECT_THAT(first.events,
@@ -90,6 +96,11 @@ TEST(RecordedEvents, ThatAreNotAsDescribedAreRejectedWithTheLine) {
       "device",         //
       "fraction much",  //
       "fraction -1",
+      "gpu 80 108",
+      "gpu 80 99999999999 2048 0",
+      "s 0 1 1",
+      "s 1 1 99999999999",
+      "s 1 1",
   };
   for (const char* const line : cases) {
     SCOPED_TRACE(line);

@@ -12,6 +12,7 @@ from hpo_dryrun import events, replay
 torch = pytest.importorskip("torch")
 if not torch.backends.cuda.is_built() or "HPO_EMULATED_CARD" not in os.environ:
     pytest.skip("needs torch with CUDA and an emulated GPU", allow_module_level=True)
+import torch._dynamo  # noqa: E402  what an optimizer's first step would import in every child
 
 MIB = 1 << 20
 CONTEXT = 300 * MIB  # of an emulated GPU's memory
@@ -24,6 +25,7 @@ class Run:
         self.path = folder / "events"
         stats = json.loads((folder / "stats").read_text())
         self.lost, self.usable, self.total = stats["lost"], stats["usable"], stats["total"]
+        self.gpu = replay.Gpu(*stats["gpu"])
         self.counted = tuple(stats["counted"])  # allocated peak, reserved peak, retries, ran out
         self.lines = self.path.read_text().splitlines()
 
@@ -44,19 +46,21 @@ def record(program, folder):
     lost = events.write(folder / "events")["lost"]
     stats = torch.cuda.memory_stats()
     free, total = torch.cuda.mem_get_info()
+    gpu = torch.cuda.get_device_properties(0)
     counted = [stats["allocated_bytes.all.peak"], stats["reserved_bytes.all.peak"], stats["num_alloc_retries"], ran_out]
     (folder / "stats").write_text(json.dumps({
-        "lost": lost, "counted": counted, "usable": free + torch.cuda.memory_reserved(), "total": total}))
+        "lost": lost, "counted": counted, "usable": free + torch.cuda.memory_reserved(), "total": total,
+        "gpu": [10 * gpu.major + gpu.minor, gpu.multi_processor_count, gpu.max_threads_per_multi_processor]}))
 
 
 @pytest.fixture(name="run")
 def _run(tmp_path_factory):
-    def run(program, usable=None, settings="", start=True, **options):
+    def run(program, gpu="a100", usable=None, settings="", start=True, **options):
         folder = tmp_path_factory.mktemp("run")
         child = os.fork()
         if child == 0:
             try:
-                os.environ["HPO_EMULATED_STATE"] = str(folder / "state")
+                os.environ.update(HPO_EMULATED_STATE=str(folder / "state"), HPO_EMULATED_CARD=gpu)
                 if usable:
                     os.environ["HPO_EMULATED_MEMORY"] = f"{usable + CONTEXT}B"
                 if settings:
@@ -122,6 +126,22 @@ def test_a_replay_is_what_torch_does_on_another_gpu_and_under_other_settings(run
     assert retried >= 2 and ran_out == 1
 
 
+def test_a_recording_is_adapted_to_gpus_that_run_fewer_threads_at_once(run):
+    def sums():
+        training()
+        tensor = torch.zeros(8192, 3072, device="cuda")  # as large as the workspace of an H100 in some part
+        return [tensor.sum(dim) for dim in (0, 1, (0, 1))], torch.zeros(8 * MIB, device="cuda")
+
+    recorded = run(sums, gpu="h100")
+    assert sum(line.startswith("s ") for line in recorded.lines) > 2
+    assert recorded.lines.count("w") == 2  # of the threads that run forward and backward
+    for gpu in ("a100", "l4", "rtx3060", "t4"):
+        own = run(sums, gpu=gpu)
+        assert recorded.replayed(usable_bytes=own.usable, gpu=own.gpu) == own.counted, gpu
+    larger, = replay.run(own.path, [replay.Target(recorded.usable, gpu=recorded.gpu)])
+    assert larger.unknown_sizes > 0
+
+
 def test_what_limits_the_program_itself_is_recorded(run):
     def limited():
         torch.cuda.set_per_process_memory_fraction(0.05)
@@ -141,8 +161,9 @@ def test_draining_often_records_the_same(run):
             events.mark(name)
 
     lines = run(drained).lines
-    assert lines[2:-1] == ["device 0", "fraction 1.0", "pool 0 shared", "a 4000 0", "f 0", "a 8000 0", "f 1",
-                           "m allocated", "a 4000 0", "f 2", "a 8000 0", "f 3", "m freed"]
+    assert lines[2:-1] == ["device 0", "gpu 80 108 2048 0", "fraction 1.0", "pool 0 shared",
+                           "a 4000 0", "f 0", "a 8000 0", "f 1", "m allocated",
+                           "a 4000 0", "f 2", "a 8000 0", "f 3", "m freed"]
 
 
 def test_calls_that_empty_the_cache_are_events_also_where_they_free_nothing(run):
@@ -168,6 +189,33 @@ def test_private_pools_are_told_apart_and_released(run):
 
     lines = run(pooled).lines
     assert "pool 0 private" in lines and "r 0" in lines
+
+
+def captured():
+    model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(4)]).cuda()
+    data = torch.zeros(4096, 1024, device="cuda")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        model(data).square().mean().backward()
+    torch.cuda.current_stream().wait_stream(side)
+    model.zero_grad()
+    step_graph, other_graph = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(step_graph):
+        model(data).square().mean().backward()
+    step_graph.replay()
+    torch.zeros(16 * MIB, device="cuda")
+    torch.cuda.empty_cache()
+    with torch.cuda.graph(other_graph, pool=step_graph.pool()):
+        model(data).sum()
+    other_graph.replay()
+
+
+def test_the_pools_of_graphs_are_replayed(run):
+    recorded = run(captured)
+    assert sum(line.startswith("pool ") and line.endswith(" private") for line in recorded.lines) >= 1
+    assert recorded.replayed() == recorded.counted
+    own = run(captured, settings="expandable_segments:True")
+    assert recorded.replayed(settings="expandable_segments:True") == own.counted
 
 
 def test_a_program_that_goes_on_after_running_out_is_followed_on_smaller_gpus_only(run):

@@ -1,0 +1,59 @@
+"""Inside the program: libraries of other packages than torch that call CUDA's, such as bitsandbytes'.
+
+A call that no stand-in has would keep such a library from being loaded at all. It gets a stub, as torch's
+own calls do (stand_ins.py), so that only a program which makes the call is ended, with its name.
+"""
+
+import ctypes
+import mmap
+import os
+import pathlib
+import sys
+import tempfile
+
+from . import elf, stand_ins
+
+_MARKS = (b"libcudart.so.", b"libcuda.so.", b"libcublas", b"libcusparse", b"libcusolver", b"libcufft", b"libnccl.so.")
+
+
+def install(torch_folder):
+    """Looks at each extension module, and at what ctypes loads, before it is loaded."""
+    preloaded = [path for path in os.environ.get("LD_PRELOAD", "").split(os.pathsep) if os.path.exists(path)]
+    if preloaded:
+        sys.addaudithook(_Hook(preloaded, torch_folder))
+
+
+class _Hook:
+    def __init__(self, preloaded, torch_folder):
+        self._preloaded = preloaded
+        self._defined = None
+        self._seen = set()
+        self._others = (os.path.join(torch_folder, ""), os.path.join(os.path.dirname(preloaded[0]), ""))
+
+    def __call__(self, event, arguments):
+        path = arguments[1] if event == "import" else arguments[0] if event == "ctypes.dlopen" else None
+        if isinstance(path, str) and path not in self._seen and os.path.isfile(path):
+            self._seen.add(path)
+            if not path.startswith(self._others) and _names_cuda(path):
+                self._add_stubs(path)
+
+    def _add_stubs(self, path):
+        if self._defined is None:
+            self._defined = set().union(*(elf.symbols(library).defined for library in self._preloaded))
+        missing = {name for name, version in elf.symbols(path).wanted.items()
+                   if stand_ins.owner_of(name, version)} - self._defined
+        if missing:
+            self._defined |= missing
+            with tempfile.TemporaryDirectory(prefix="hpo-dry-run-") as folder:
+                stubs = pathlib.Path(folder, "libhpo_missing_calls_of_" + os.path.basename(path))
+                stubs.write_bytes(elf.stub_library(missing, stand_ins.MISSING, stubs.name))
+                self._seen.add(str(stubs))
+                ctypes.CDLL(str(stubs), ctypes.RTLD_GLOBAL)
+
+
+def _names_cuda(path):
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
+            return data[:4] == b"\x7fELF" and any(data.find(mark) >= 0 for mark in _MARKS)
+    except (OSError, ValueError):  # ValueError: an empty file
+        return False
