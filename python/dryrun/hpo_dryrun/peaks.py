@@ -22,7 +22,9 @@ class Peaks:
         return self._read(device)["allocation"]["all"]["allocated"]
 
     def used_devices(self):
-        return [device for device in range(self.num_devices) if self.num_allocations(device)]
+        """Those on which the program has allocated memory, or tried to."""
+        return [device for device in range(self.num_devices)
+                if self.num_allocations(device) or self._read(device)["num_ooms"]]
 
     def allocated(self, device):
         return self._read(device)["allocated_bytes"]["all"]["current"]

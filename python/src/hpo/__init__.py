@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from .archive import restore
 from .connection import Connection, connect, load
 from .custom import Pruner, RunningTrial, Sampler
+from .dry import DryRun, dry_run
 from .errors import (BadData, Blocked, EndedEarly, HpoError, InvalidInput, OutOfMemory, ServerError,
                      Stopped, StudyFailed, UnknownParameter)
 from .ranges import Edited
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 int = integer  # of the space: hpo.int(1, 8)
 
-__all__ = ["Attempt", "BadData", "Blocked", "Connection", "Domain", "Edited", "EndedEarly", "HpoError", "InvalidInput",
-           "OutOfMemory", "Pruner", "Report", "RunningTrial", "Sampler", "ServerError", "Stopped", "Study", "StudyFailed",
-           "Trial", "TrialRecord", "UnknownParameter", "choice", "connect", "int", "integer", "load", "log", "maximize",
-           "minimize", "plot", "restore", "uniform"]
+__all__ = ["Attempt", "BadData", "Blocked", "Connection", "Domain", "DryRun", "Edited", "EndedEarly", "HpoError",
+           "InvalidInput", "OutOfMemory", "Pruner", "Report", "RunningTrial", "Sampler", "ServerError", "Stopped", "Study", "StudyFailed",
+           "Trial", "TrialRecord", "UnknownParameter", "choice", "connect", "dry_run", "int", "integer", "load", "log",
+           "maximize", "minimize", "plot", "restore", "uniform"]
 
 
 def __getattr__(name: str) -> object:

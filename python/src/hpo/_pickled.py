@@ -51,8 +51,9 @@ def _cloud_dumps(cloudpickle: Any) -> "Callable[[Any], bytes]":
     return dumps_one
 
 
-def dumps(train: "Callable[..., Any]", why: str) -> bytes:
-    """`why`: the function is sent to another interpreter, for the error's text."""
+def dumps(train: Any, why: str, where: str = "each trial runs in a fresh interpreter",
+          otherwise: str = ", or pass isolate=False to run the trials in this process") -> bytes:
+    """`why`: the function is sent to another interpreter; `where` and `otherwise`: for the error's text too."""
     try:
         dumps_one = _cloud_dumps(importlib.import_module("cloudpickle"))
     except ImportError:
@@ -61,13 +62,12 @@ def dumps(train: "Callable[..., Any]", why: str) -> bytes:
         return (dumps_one or pickle.dumps)(train)
     except Exception as error:
         if dumps_one is None:
-            raise HpoError(f"each trial runs in a fresh interpreter, since {why}; to send the function there "
-                           "hpo needs cloudpickle: pip install cloudpickle") from error
+            raise HpoError(f"{where}, since {why}; to send the function there hpo needs cloudpickle: "
+                           "pip install cloudpickle") from error
         culprit = next(_unpicklable(train, "the function", dumps_one, set()), "the function")
         raise InvalidInput(
-            f"{culprit} cannot be pickled ({type(error).__name__}: {error}). Each trial runs in a fresh "
-            f"interpreter, since {why}: make the object inside the function, or pass isolate=False to run the "
-            "trials in this process") from None
+            f"{culprit} cannot be pickled ({type(error).__name__}: {error}). {where[0].upper()}{where[1:]}, since "
+            f"{why}: make the object inside the function{otherwise}") from None
 
 
 def lines_of_cells() -> "dict[str, list[str]]":

@@ -2,11 +2,13 @@
 
 import importlib
 import json
+import subprocess
 from typing import TYPE_CHECKING, Any, Iterator
 
 from . import _wire
 from ._advice import in_python
 from ._keywords import ours
+from ._server import program
 from .errors import HpoError, InvalidInput, StudyFailed
 from .records import Reader, TrialRecord, noted_of
 from .space import Domain
@@ -143,15 +145,24 @@ class Findings:
     def importances(self, metric: "str | None" = None, *, method: str = "ped-anova") -> "dict[str, float]":
         """The share of each parameter in what moved the metric (of an objective; default: the first), the
         largest first; they add up to 1. `method`: "ped-anova" or "fanova". Needs a few completed trials."""
-        from . import _programs  # what only this needs is imported by it
-
         words = ["study", "importance", "--method", method, *(["--metric", metric] if metric else [])]
-        try:
-            told = json.loads(_programs.run(self.channel.address, self.name, words))
-        except _programs.Refused as error:
-            raise HpoError(f"study.importances: {error}") from None
+        told = json.loads(self._written_by_hpo("study.importances", words))
         shares = {str(one["parameter"]): float(one["share"]) for one in told["importance"]}
         return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
+
+    def _written_by_hpo(self, where: str, words: "list[str]") -> str:
+        """What the program `hpo` writes as JSON, for what it computes itself."""
+        address = self.channel.address
+        command = [program("hpo"), "--server", address, "--study", self.name, "--output", "json", *words]
+        fds: "tuple[int, ...]" = ()
+        if address.startswith("unix:/proc/self/fd/"):  # of this process, and so of the program
+            fds = (int(address.split("/")[4]),)
+        done: Any = subprocess.run(command, capture_output=True, text=True, check=False, pass_fds=fds,
+                                   stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            why = done.stderr.strip().removeprefix("hpo: ") or f"hpo ended with status {done.returncode}"
+            raise HpoError(f"{where}: {why}")
+        return str(done.stdout)
 
     def dataframe(self) -> Any:
         """A pandas DataFrame with a row for each trial: number, state, value, why, times, then

@@ -89,8 +89,15 @@ def test_the_program_reads_its_own_peaks_and_the_output_is_shown():
     assert "2 optimizer steps" in done.stdout
 
 
+def test_out_of_memory_at_the_first_allocation():
+    first = [sys.executable, "-c", "import torch; torch.empty(1 << 40, dtype=torch.uint8, device='cuda')"]
+    found = document(["--gpu", "t4"], first, status=3)["gpus"][0]
+    assert found["needs_bytes"] > 1 << 40
+    assert found["out_of_memory"]["phase"] == "load"
+
+
 def test_a_loop_without_an_end_is_ended():
-    loop = [sys.executable, "-c", "import torch\nx = torch.rand(4, device='cuda')\nwhile not x.any(): x = x + 1"]
+    loop = [sys.executable, "-c", "import torch\nx = torch.ones(9, 9, device='cuda')\nwhile not (x @ x).sum().item(): x = x @ x"]
     found = document(["--gpu", "t4", "--readbacks", "50"], loop, status=1)["gpus"][0]
     assert found["verdict"] == "unknown"
     assert "ended after 0 optimizer steps: the program has read 50 values" in found["notes"][0]
@@ -135,3 +142,26 @@ def test_programs_that_cannot_be_dry_run(command, line):
     done = dry_run(["--gpu", "t4"], command, status=1)
     assert line in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def train(width):
+    import torch
+
+    model = torch.nn.Linear(width, width).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1)
+    while True:
+        model(torch.zeros(8, width, device="cuda")).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def test_a_function():
+    hpo = pytest.importorskip("hpo")
+    found = hpo.dry_run(train, 2000, gpu="a100:4GiB")
+    assert (found.gpu, found.verdict, found.fits) == ("a100-40gb:4096MiB", "fits", True)
+    assert found.total_bytes == 4 << 30
+    assert found.required_bytes == found.document["required_bytes"] > 2 * 4 * 2000 * 2000
+    with pytest.raises(hpo.HpoError, match="--gpu: no GPU 'a1000'"):
+        hpo.dry_run(train, 2000, gpu="a1000")
+    with pytest.raises(hpo.InvalidInput, match="expected the name of one GPU"):
+        hpo.dry_run(train, 2000, gpu="a100,t4")
