@@ -6,7 +6,8 @@ back of them is true, and so are sizes that depend on them. What is not known is
 Nothing is allocated on the GPU for it, but for results whose size depends on values.
 """
 
-from .shadow_kernels import Follower
+from .shadow_follower import Follower
+from .shadow_kernels import Kernels
 from .shadow_reads import DEFAULT_MAX_READS, Reads
 from .shadow_sizes import Sizes
 
@@ -18,7 +19,7 @@ def install(torch):
     global _follower
     if _follower is None:
         _follower = Follower(torch, Reads(), Sizes(torch))
-        torch.cuda._lazy_call(_follower.register)
+        torch.cuda._lazy_call(Kernels(torch, _follower).register)
 
 
 def note_step():

@@ -58,8 +58,8 @@ class Sized:
         if state != KNOWN and not follower.busy.sized:
             sized = [tensor for tensor, shape in zip(tensors, shapes) if shape is not None and tensor.dim()]
             follower.sizes.note(operation.base, sized, sized[0].size(0), bound)
-        elif follower.sizes.watching:
-            follower.sizes.derive(follower.tensors(args), tensors)
+        elif state == KNOWN:
+            follower.derive(args, tensors)
         return tensors[0] if single else tuple(tensors)
 
     def _empty(self, operation, shape, dtype, device):
