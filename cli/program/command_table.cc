@@ -32,6 +32,7 @@ Examples:
   hpo enqueue train.lr=3e-5 train.batch_size=16   run your own configuration next
   hpo memory estimate model.name=bert-large-uncased train.batch_size=64
   hpo memory fit --model bert-large-uncased --card 8GiB,16GiB,24GiB
+  hpo memory dry-run --gpu a100-40gb -- python3 train.py   run a program on an emulated GPU
   hpo study presets memory-safe > my.yaml   write a study file to start from
   hpo study extend criteria --add 50      add 50 trials to the budget
   hpo study pause criteria                start no more trials until hpo study resume

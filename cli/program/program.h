@@ -8,7 +8,7 @@
 namespace hpo::cli {
 
 // Exit status (common/command_line/exit_status.h). Beyond it:
-//   3  `hpo memory estimate`: it does not fit
+//   3  `hpo memory estimate` and its like: it does not fit
 //   6  `hpo watch --until-finished`: the study is finished and no trial has completed
 int RunHpo(int argc, const char* const* argv, const Terminal& terminal, std::ostream& out,
            std::ostream& err);

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import glob
 import json
 import os
@@ -82,8 +83,13 @@ def _joined(*parts):
 
 def torch_of(command):
     """The build of torch that `command` runs with, a torch_build.TorchBuild. Raises UsageError."""
+    return _torch_of_interpreter(_interpreter(command, os.environ.get("PATH")))
+
+
+@functools.lru_cache(maxsize=None)  # a search asks for each run
+def _torch_of_interpreter(python):
     try:
-        return torch_build.of_interpreter(_interpreter(command, os.environ.get("PATH")))
+        return torch_build.of_interpreter(python)
     except torch_build.TorchMissing as error:
         raise UsageError(str(error)) from error
 
