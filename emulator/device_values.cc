@@ -26,6 +26,7 @@ std::map<uintptr_t, std::string> DeviceValues::Parts(uintptr_t start, uintptr_t 
 }
 
 void DeviceValues::Cut(uintptr_t start, uintptr_t end) {
+  TakeExpected(start, end);
   auto range = ranges_.upper_bound(start);
   if (range != ranges_.begin()) --range;
   while (range != ranges_.end() && range->first < end) {
@@ -44,6 +45,40 @@ void DeviceValues::Add(uintptr_t address, std::string bytes) {
   ranges_[address] = std::move(bytes);
 }
 
+std::map<uintptr_t, DeviceValues::Expected> DeviceValues::TakeExpected(uintptr_t start,
+                                                                       uintptr_t end) {
+  std::map<uintptr_t, Expected> taken;
+  auto range = expected_.upper_bound(start);
+  if (range != expected_.begin()) --range;
+  while (range != expected_.end() && range->first < end) {
+    const auto next = std::next(range);
+    if (range->first + range->second.num_bytes > start) taken.insert(expected_.extract(range));
+    range = next;
+  }
+  return taken;
+}
+
+// Without the lock, since others work on while this waits.
+void DeviceValues::Arrive(uintptr_t start, uintptr_t end) {
+  std::map<uintptr_t, Expected> due;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    due = TakeExpected(start, end);
+  }
+  for (const auto& [address, expected] : due) {
+    const std::optional<std::string> bytes = expected.arrive();
+    if (bytes.has_value()) Remember(reinterpret_cast<const void*>(address), *bytes);
+  }
+}
+
+void DeviceValues::Expect(const void* address, size_t bytes,
+                          std::function<std::optional<std::string>()> arrive) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const uintptr_t start = Number(address);
+  Cut(start, start + bytes);
+  expected_[start] = {.num_bytes = bytes, .arrive = std::move(arrive)};
+}
+
 void DeviceValues::Remember(const void* address, std::string_view bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const uintptr_t start = Number(address);
@@ -56,7 +91,8 @@ void DeviceValues::Remember(const void* address, std::string_view bytes) {
   Add(start, std::string(bytes));
 }
 
-std::optional<std::string> DeviceValues::Find(const void* address, size_t bytes) const {
+std::optional<std::string> DeviceValues::Find(const void* address, size_t bytes) {
+  Arrive(Number(address), Number(address) + bytes);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (bytes > num_bytes_) return std::nullopt;
   std::string found;
@@ -69,8 +105,9 @@ std::optional<std::string> DeviceValues::Find(const void* address, size_t bytes)
 }
 
 void DeviceValues::Copy(const void* to, const void* from, size_t bytes) {
+  Arrive(Number(from), Number(from) + bytes);
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (num_bytes_ == 0) return;
+  if (num_bytes_ == 0 && expected_.empty()) return;
   auto parts = Parts(Number(from), Number(from) + bytes);
   Cut(Number(to), Number(to) + bytes);
   for (auto& [start, part] : parts) {
@@ -88,6 +125,7 @@ void DeviceValues::ForgetAll() {
   const std::lock_guard<std::mutex> lock(mutex_);
   ranges_.clear();
   num_bytes_ = 0;
+  expected_.clear();
 }
 
 DeviceValues& Values() {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -37,8 +38,12 @@ class DeviceValues {
 
   // Sets the bytes from `address` on.
   void Remember(const void* address, std::string_view bytes);
+  // The range is written later: `arrive` returns its bytes, if they are known, and may wait. It is
+  // called by whoever first reads a part of the range, and never if it is written meanwhile.
+  void Expect(const void* address, size_t bytes,
+              std::function<std::optional<std::string>()> arrive);
   // The bytes of [address, address + bytes), nothing unless all of them are known.
-  std::optional<std::string> Find(const void* address, size_t bytes) const;
+  std::optional<std::string> Find(const void* address, size_t bytes);
   // Carries what is known of [from, from + bytes) to `to`; the rest of the target becomes unknown.
   // The ranges may overlap.
   void Copy(const void* to, const void* from, size_t bytes);
@@ -46,14 +51,23 @@ class DeviceValues {
   void ForgetAll();
 
  private:
+  struct Expected {
+    size_t num_bytes;
+    std::function<std::optional<std::string>()> arrive;
+  };
+
   void Add(uintptr_t address, std::string bytes);
   void Cut(uintptr_t start, uintptr_t end);
+  // Takes the expected ranges that overlap with [start, end) out.
+  std::map<uintptr_t, Expected> TakeExpected(uintptr_t start, uintptr_t end);
+  void Arrive(uintptr_t start, uintptr_t end);
   // The known parts of [start, end), by address.
   std::map<uintptr_t, std::string> Parts(uintptr_t start, uintptr_t end) const;
 
   mutable std::mutex mutex_;
   std::map<uintptr_t, std::string> ranges_;  // by their start; they neither overlap nor are empty
   size_t num_bytes_ = 0;
+  std::map<uintptr_t, Expected> expected_;  // by their start; they do not overlap
 };
 
 // The values of this process.

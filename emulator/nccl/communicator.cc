@@ -187,7 +187,10 @@ Outcome Communicator::Begin(Transfer& transfer) {
                            [=, ranks = place_.num_ranks] { ForgetResult(transfer, ranks); });
     return {};
   }
-  if (operation.kind == Kind::kReceive) return {};
+  if (operation.kind == Kind::kReceive) {
+    transfer.number = letters_.Expect(operation);
+    return failure();
+  }
   if (operation.kind == Kind::kSend) return letters_.Send(operation, Given(transfer));
   std::optional<std::string> given =
       operation.kind == Kind::kSplit ? transfer.values.front() : Given(transfer);
@@ -200,11 +203,8 @@ Outcome Communicator::End(Transfer& transfer) {
   const Operation& operation = transfer.operation;
   if (transfer.is_captured || operation.kind == Kind::kSend) return {};
   if (operation.kind == Kind::kReceive) {
-    transfer.values.resize(1);
-    Outcome received = letters_.Receive(operation, transfer.values.front());
-    Forget(transfer.to, BytesGiven(operation, place_.num_ranks));
-    if (transfer.values.front().has_value()) Remember(transfer.to, *transfer.values.front());
-    return received;
+    DeliverLater(transfer);
+    return {};
   }
   if (IsExchanged(operation, place_.num_ranks)) {
     Outcome met = meetings_.Finish(operation, transfer.number, transfer.values);
@@ -217,6 +217,20 @@ Outcome Communicator::End(Transfer& transfer) {
     Deliver(transfer);
   }
   return {};
+}
+
+// A receiver need not wait for its sender: as on a GPU, it can send in the meantime.
+void Communicator::DeliverLater(const Transfer& transfer) {
+  const size_t bytes = BytesGiven(transfer.operation, place_.num_ranks);
+  if (bytes > kLongestValue) return Forget(transfer.to, bytes);
+  hpo::emulator::Values().Expect(
+      transfer.to, bytes, [weak = weak_from_this(), transfer]() -> std::optional<std::string> {
+        std::optional<std::string> value;
+        if (const auto self = weak.lock(); self != nullptr) {
+          self->letters_.Receive(transfer.operation, transfer.number, value);
+        }
+        return value;
+      });
 }
 
 // One rank keeps what it has, of any size.

@@ -38,7 +38,7 @@ struct Place {
 };
 
 // Safe for threads, as NCCL's: one thread at a time for transfers, any for Leave and failure.
-class Communicator {
+class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
   // Joins the communicator without waiting for other ranks.
   static Outcome Join(const Place& place, std::shared_ptr<Communicator>& joined);
@@ -50,8 +50,10 @@ class Communicator {
   Outcome AwaitRanks() { return file_->AwaitRanks(place_.rank); }
 
   // The two halves of a transfer. In between, one thread may begin those of other ranks. Known
-  // values arrive at Begin or End, unknown ones are forgotten there. On a stream that is being
-  // captured, ranks do not meet: what the graph transfers is unknown, each time it is launched.
+  // values arrive at Begin or End, unknown ones are forgotten there; what a rank receives arrives
+  // when it is first read, and a failure to receive fails the rank's next call. On a stream that is
+  // being captured, ranks do not meet: what the graph transfers is unknown, each time it is
+  // launched.
   Outcome Begin(Transfer& transfer);
   Outcome End(Transfer& transfer);
 
@@ -78,6 +80,7 @@ class Communicator {
   Outcome TakeMemory(size_t bytes);
   Outcome Connect(const Operation& operation);
   std::optional<std::string> Given(const Transfer& transfer);
+  void DeliverLater(const Transfer& transfer);
   void Deliver(const Transfer& transfer);
   void DeliverReduced(const Transfer& transfer, size_t first_element);
   void DeliverAlone(const Transfer& transfer);

@@ -34,11 +34,15 @@ Outcome Letters::Open(const Operation& operation, size_t index, std::optional<st
   return {};
 }
 
-Outcome Letters::Receive(const Operation& operation, std::optional<std::string>& value) {
+uint64_t Letters::Expect(const Operation& operation) {
+  return ++expected_[static_cast<size_t>(operation.root)];
+}
+
+Outcome Letters::Receive(const Operation& operation, uint64_t number,
+                         std::optional<std::string>& value) {
   const int from = operation.root;
   const RankFile::Guard guard(file_);
   if (Outcome failed = file_.failure(); !failed.ok()) return failed;
-  const uint64_t number = ++received_[static_cast<size_t>(from)];
   value.reset();
   if (operation.count * BytesOf(operation.type) <= kLongestValue) {
     const std::string what = Describe(operation) + " of communicator " + file_.options().name;

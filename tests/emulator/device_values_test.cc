@@ -65,6 +65,32 @@ TEST(DeviceValues, ACopyCarriesWhatIsKnownAndForgetsTheRest) {
   EXPECT_THAT(values.Find(At(0), 8), Optional(std::string("ababcdef")));
 }
 
+TEST(DeviceValues, WhatIsExpectedArrivesWhenItIsReadUnlessItIsWrittenBefore) {
+  DeviceValues values;
+  int num_arrived = 0;
+  const auto arrive = [&]() -> std::optional<std::string> {
+    ++num_arrived;
+    return "abcd";
+  };
+  values.Expect(At(0), 4, arrive);
+  values.Expect(At(8), 4, arrive);
+  values.Expect(At(16), 4, arrive);
+  values.Remember(At(6), "xyz");
+  EXPECT_EQ(values.Find(At(10), 1), std::nullopt) << "a part of it was written";
+  EXPECT_EQ(values.Find(At(4), 2), std::nullopt);
+  EXPECT_EQ(num_arrived, 0);
+  EXPECT_THAT(values.Find(At(1), 2), Optional(std::string("bc")));
+  EXPECT_THAT(values.Find(At(0), 4), Optional(std::string("abcd")));
+  EXPECT_EQ(num_arrived, 1);
+  values.Copy(At(100), At(16), 2);
+  EXPECT_THAT(values.Find(At(100), 2), Optional(std::string("ab")));
+  EXPECT_EQ(num_arrived, 2);
+  values.Expect(At(0), 4, arrive);
+  values.ForgetAll();
+  EXPECT_EQ(values.Find(At(0), 4), std::nullopt);
+  EXPECT_EQ(num_arrived, 2);
+}
+
 TEST(DeviceValues, AreBounded) {
   DeviceValues values;
   const std::string longest(DeviceValues::kLongest, 'a');

@@ -175,6 +175,34 @@ TEST(Nccl, NobodyWaitsForValuesThatDoNotTravel) {
   EXPECT_THAT(KnownBytes(To(1), 4), Optional(std::string("abcd")));
 }
 
+// Three ranks in a ring, each of which asks for its value before it sends its own.
+TEST(Nccl, AReceiverWaitsWhenTheValueIsRead) {
+  WithRanks(3, [](int rank, Communicator& communicator) {
+    const Operation receive{.kind = Kind::kReceive, .root = (rank + 2) % 3, .count = 4};
+    const Operation send{.kind = Kind::kSend, .root = (rank + 1) % 3, .count = 4};
+    Remember(From(rank), std::string(4, static_cast<char>('a' + rank)));
+    EXPECT_TRUE(Do(communicator, receive, rank).ok());
+    EXPECT_TRUE(Do(communicator, send, rank).ok());
+    EXPECT_THAT(KnownBytes(To(rank), 4),
+                Optional(std::string(4, static_cast<char>('a' + (rank + 2) % 3))));
+  });
+}
+
+TEST(Nccl, AReceiverOfAnotherSizeFailsItsNextCall) {
+  WithRanks(2, [](int rank, Communicator& communicator) {
+    const Kind kind = rank == 0 ? Kind::kSend : Kind::kReceive;
+    const uint64_t count = rank == 0 ? 4 : 8;
+    EXPECT_TRUE(Do(communicator, {.kind = kind, .root = 1 - rank, .count = count}, rank).ok());
+    if (rank == 0) return;
+    EXPECT_EQ(KnownBytes(To(rank), 8), std::nullopt);
+    const Outcome outcome = Do(communicator, {.count = 1}, rank);
+    EXPECT_EQ(outcome.code, kInvalidUsage);
+    EXPECT_EQ(outcome.text,
+              "ranks disagree: rank 0 does Send of 4 uint8 to rank 1, "
+              "rank 1 does Recv of 8 uint8 from rank 0");
+  });
+}
+
 TEST(Nccl, RanksThatDisagreeAreNamed) {
   WithRanks(2, [](int rank, Communicator& communicator) {
     EXPECT_TRUE(Do(communicator, {.type = kFloat32, .count = 1}, rank).ok());
