@@ -40,7 +40,7 @@ const char* StatusName(int status) {
   }
 }
 
-Library& Find(const char* call, const void* handle) {
+Library& FindLibrary(const char* call, const void* handle) {
   return LiveObjects<Library>().Find(call, handle);
 }
 
@@ -77,13 +77,13 @@ int cudnnDestroy(void* handle) {
 
 int cudnnSetStream(void* handle, void* stream) {
   HPO_LIBRARY_CALL(cudnnSetStream);
-  Find("cudnnSetStream", handle).stream = stream;
+  FindLibrary("cudnnSetStream", handle).stream = stream;
   return kSuccess;
 }
 
 int cudnnGetStream(void* handle, void** stream) {
   HPO_LIBRARY_CALL(cudnnGetStream);
-  *stream = Find("cudnnGetStream", handle).stream;
+  *stream = FindLibrary("cudnnGetStream", handle).stream;
   return kSuccess;
 }
 

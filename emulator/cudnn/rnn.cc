@@ -24,7 +24,7 @@ struct RnnDataDescriptor {
   int batch = 0;
 };
 
-RnnDescriptor& Find(const char* call, const void* descriptor) {
+RnnDescriptor& FindRnn(const char* call, const void* descriptor) {
   return LiveObjects<RnnDescriptor>().Find(call, descriptor);
 }
 
@@ -78,7 +78,7 @@ int cudnnSetRNNDescriptor_v8(void* descriptor, int /*algorithm*/, int cell, int 
                              int32_t hidden_size, int32_t projection_size, int32_t layers,
                              void* /*dropout*/, uint32_t /*flags*/) {
   HPO_LIBRARY_CALL(cudnnSetRNNDescriptor_v8);
-  Find("cudnnSetRNNDescriptor_v8", descriptor) = {
+  FindRnn("cudnnSetRNNDescriptor_v8", descriptor) = {
       .data_type = data_type,
       .shape = {.cell = Cell(cell),
                 .bias_vectors = NumBiasVectors(bias_mode),
@@ -113,7 +113,7 @@ int cudnnSetRNNDataDescriptor(void* descriptor, int /*data_type*/, int /*layout*
 
 int cudnnGetRNNWeightSpaceSize(void* /*handle*/, void* descriptor, size_t* bytes) {
   HPO_LIBRARY_CALL(cudnnGetRNNWeightSpaceSize);
-  const RnnDescriptor& rnn = Find("cudnnGetRNNWeightSpaceSize", descriptor);
+  const RnnDescriptor& rnn = FindRnn("cudnnGetRNNWeightSpaceSize", descriptor);
   *bytes = static_cast<size_t>(RnnWeightElements(rnn.shape)) *
            ElementBytes("cudnnGetRNNWeightSpaceSize", rnn.data_type);
   return kSuccess;
@@ -124,7 +124,7 @@ int cudnnGetRNNWeightParams(void* /*handle*/, void* descriptor, int32_t pseudo_l
                             void* matrix_descriptor, void** matrix, void* bias_descriptor,
                             void** bias) {
   HPO_LIBRARY_CALL(cudnnGetRNNWeightParams);
-  const RnnDescriptor& rnn = Find("cudnnGetRNNWeightParams", descriptor);
+  const RnnDescriptor& rnn = FindRnn("cudnnGetRNNWeightParams", descriptor);
   AnswerPart(rnn, RnnMatrix(rnn.shape, pseudo_layer, number), weights, matrix_descriptor, matrix);
   AnswerPart(rnn, RnnBias(rnn.shape, pseudo_layer, number), weights, bias_descriptor, bias);
   return kSuccess;
@@ -133,7 +133,7 @@ int cudnnGetRNNWeightParams(void* /*handle*/, void* descriptor, int32_t pseudo_l
 int cudnnGetRNNTempSpaceSizes(void* /*handle*/, void* descriptor, int mode, void* data,
                               size_t* workspace_bytes, size_t* reserve_bytes) {
   HPO_LIBRARY_CALL(cudnnGetRNNTempSpaceSizes);
-  const RnnDescriptor& rnn = Find("cudnnGetRNNTempSpaceSizes", descriptor);
+  const RnnDescriptor& rnn = FindRnn("cudnnGetRNNTempSpaceSizes", descriptor);
   const RnnDataDescriptor& sequences =
       LiveObjects<RnnDataDescriptor>().Find("cudnnGetRNNTempSpaceSizes", data);
   const size_t element = ElementBytes("cudnnGetRNNTempSpaceSizes", rnn.data_type);
