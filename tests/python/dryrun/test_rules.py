@@ -356,7 +356,8 @@ def test_gpus_of_one_kind_are_replayed_and_the_others_run(monkeypatch):
         assert path is not None
         targets.extend(asked)
         return [replay.Result(device=0, allocated_peak=5000 * MIB, reserved_peak=5500 * MIB, retries=0,
-                              out_of_memory_event=7 if target.settings else None, unknown_from_event=None)
+                              out_of_memory_event=7 if target.settings else None, unknown_from_event=None,
+                              unknown_sizes=0)
                 for target in asked]
 
     monkeypatch.setattr(replay, "run", replays)
