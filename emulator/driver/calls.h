@@ -1,5 +1,5 @@
 // What the files of the emulated libcuda share. Its contract is NVIDIA's cuda.h, included from the
-// wheels. Part of libcuda.so.1 and of libcudart, which hands the addresses of its calls out.
+// wheels. libcudart loads libcuda.so.1 and hands the addresses of its calls out.
 #pragma once
 
 #include <cuda.h>

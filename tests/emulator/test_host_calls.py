@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -9,6 +10,7 @@ import unittest
 EMULATOR = pathlib.Path(__file__).resolve().parents[2] / "emulator"
 sys.path.insert(0, str(EMULATOR))
 import host_calls  # noqa: E402
+from collect_calls import stand_ins  # noqa: E402
 
 
 def read(text):
@@ -79,6 +81,16 @@ class Tables(unittest.TestCase):
 
     def test_a_library_without_a_table_has_no_rows(self):
         self.assertEqual(host_calls.read(host_calls.table_of("libnone.so.1")), [])
+
+    def test_a_library_of_which_no_call_is_wanted_is_written_all_the_same(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            subprocess.run([EMULATOR / "make_libraries.py", scratch, EMULATOR / "nvml.cc", "--cuda", "12", "13"],
+                           check=True)
+            for major in (12, 13):
+                for library in stand_ins.SONAMES:
+                    soname = stand_ins.soname(library, major)
+                    if soname is not None:
+                        self.assertTrue(pathlib.Path(scratch, f"{soname}.cc").exists(), soname)
 
 
 if __name__ == "__main__":

@@ -276,6 +276,21 @@ def test_a_call_of_the_driver_that_is_not_emulated_names_itself():
     assert done.returncode == -6 and "cuGreenCtxCreate is not emulated" in done.stderr
 
 
+def test_a_library_with_a_runtime_of_its_own_is_named(tmp_path):
+    (tmp_path / "own.c").write_text("""
+        #include <dlfcn.h>
+        int begin(void) {
+          int (*call)(const void**, const void*) = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetExportTable");
+          const void* table;
+          return call(&table, 0) + 1;
+        }
+    """)
+    library = tmp_path / "libown.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, tmp_path / "own.c", "-ldl"], check=True)
+    done = child(f"import ctypes; ctypes.CDLL('{library}').begin()")
+    assert done.returncode == 2 and f"{library} has a CUDA runtime of its own, linked statically" in done.stderr
+
+
 # The driver's own pools.
 
 

@@ -1,18 +1,24 @@
-"""Inside the program: libraries of other packages than torch that call CUDA's, such as bitsandbytes'.
+"""Inside the program: what Python loads, before it is loaded.
 
-A call that no stand-in has would keep such a library from being loaded at all. It gets a stub, as torch's
-own calls do (stand_ins.py), so that only a program which makes the call is ended, with its name.
+A library of another package than torch, such as bitsandbytes', may want a call of CUDA that no stand-in has, which
+would keep it from being loaded at all. The call gets a stub, as torch's own calls do (stand_ins.py), so that only a
+program which makes the call is ended, with its name.
+
+NVIDIA's own libraries are not loaded. Torch loads some of its packages' by their paths, and goes on without them.
 """
 
 import ctypes
 import mmap
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
 from . import elf, stand_ins
 
+_NVIDIAS = re.compile(r"lib(cuda|cudart|cublas|cudnn|cufft|cufile|cupti|curand|cusolver|cusparse|nccl|nvJitLink"
+                      r"|nvToolsExt|nvidia-ml|nvrtc|nvshmem)(\w*|-builtins)\.so\b")
 _MARKS = (b"libcudart.so.", b"libcuda.so.", b"libcublas", b"libcusparse", b"libcusolver", b"libcufft", b"libnccl.so.")
 
 
@@ -28,10 +34,16 @@ class _Hook:
         self._preloaded = preloaded
         self._defined = None
         self._seen = set()
-        self._others = (os.path.join(torch_folder, ""), os.path.join(os.path.dirname(preloaded[0]), ""))
+        self._stand_ins = os.path.dirname(preloaded[0])
+        self._others = (os.path.join(torch_folder, ""), os.path.join(self._stand_ins, ""))
 
     def __call__(self, event, arguments):
         path = arguments[1] if event == "import" else arguments[0] if event == "ctypes.dlopen" else None
+        if event == "ctypes.dlopen" and isinstance(path, str):
+            folder, name = os.path.split(path)
+            is_stand_in = folder in ("", self._stand_ins) and os.path.exists(os.path.join(self._stand_ins, name))
+            if _NVIDIAS.match(name) and not is_stand_in:
+                raise OSError(f"{path}: a dry run does not load libraries of NVIDIA's")
         if isinstance(path, str) and path not in self._seen and os.path.isfile(path):
             self._seen.add(path)
             if not path.startswith(self._others) and _names_cuda(path):

@@ -14,9 +14,15 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 GENUINE = """
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-__attribute__((constructor)) static void loaded(void) { fputs("a library of NVIDIA's was loaded\\n", stderr); abort(); }
+__attribute__((constructor)) static void loaded(void) {
+  Dl_info here;
+  dladdr((void*)loaded, &here);
+  fprintf(stderr, "%s was loaded\\n", here.dli_fname);
+  abort();
+}
 """
 PROGRAM = """
 import ctypes, subprocess, torch
@@ -97,7 +103,7 @@ def test_a_program_runs_without_touching_nvidias_libraries(installed, tmp_path):
         pytest.skip("there is no torch with CUDA in this Python's path")
     (tmp_path / "genuine.c").write_text(GENUINE)
     (tmp_path / "program.py").write_text(PROGRAM)
-    run("cc", "-shared", "-fPIC", "-o", tmp_path / "genuine.so", tmp_path / "genuine.c")
+    run("cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", tmp_path / "genuine.so", tmp_path / "genuine.c")
     with_nvidias_packages(torch, tmp_path / "packages", tmp_path / "genuine.so")
     driver = tmp_path / "driver"
     driver.mkdir()
