@@ -22,8 +22,8 @@ constexpr const char* kPlaces[] = {"../python/hpo_dryrun", "../lib/hpo/python/hp
 constexpr char kFromPythonsPath[] = R"(
 import importlib.util, runpy, sys
 if importlib.util.find_spec("hpo_dryrun") is None:
-    sys.exit("hpo: memory dry-run: the Python package hpo_dryrun is missing; to install it: "
-             "pip install hpo-dryrun")
+    sys.exit("hpo: memory dry-run: the Python package hpo_dryrun is missing; install its wheel, "
+             "which scripts/wheel --dry-run builds")
 runpy.run_module("hpo_dryrun", run_name="__main__", alter_sys=True)
 )";
 

@@ -1,4 +1,4 @@
-"""Nothing of NVIDIA's is copied for the emulated card, and no part of it is installed or packaged."""
+"""Nothing of NVIDIA's is copied for the emulated card, and no package but the wheel hpo-dryrun holds it."""
 
 import os
 import pathlib
@@ -17,8 +17,8 @@ OWN_FILES = [path for path in sorted((ROOT / "emulator").rglob("*"))
              if path.is_file() and path.suffix != ".pyc"]
 
 
-def check(path):
-    return subprocess.run([CHECK, path], capture_output=True, text=True, check=False)
+def check(path, *options):
+    return subprocess.run([CHECK, *options, path], capture_output=True, text=True, check=False)
 
 
 def long_lines(path):
@@ -53,6 +53,15 @@ class Packaging(unittest.TestCase):
         for name in ("lib/libcublas.so.13", "lib/innocent.so", "bin/hpo"):
             self.assertIn(f"hpo-1/{name}: is of the emulated card\n", done.stdout)
             self.assertIn(f"hpo-1/{name}: libcublas.so.13 is NVIDIA's name\n", done.stdout)
+
+    def test_the_wheel_hpo_dryrun_may_hold_stand_ins_and_nothing_else_of_such_names(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            shutil.copy(EMULATOR / "libcublas.so.13", scratch)
+            self.assertEqual(check(scratch, "--emulated").returncode, 0)
+            shutil.copy(EMULATOR / "libhpo_emulated_card.so", pathlib.Path(scratch, "libcudart.so.13"))
+            done = check(scratch, "--emulated")
+        self.assertEqual((done.returncode, done.stdout),
+                         (1, "check_archive: libcudart.so.13: libcudart.so.13 is NVIDIA's name\n"))
 
     def test_nothing_installs_it_and_packages_are_made_without_it(self):
         for path in [*ROOT.glob("*/**/CMakeLists.txt"), ROOT / "CMakeLists.txt"]:

@@ -36,7 +36,7 @@ KINDS = {"yaml": (".yaml",), "json": (".json", ".jsonl"), "python": (".py",)}
 NEVER = {"network": "something from the internet", "root": "installs packages of the system",
          "machines": "a second machine", "minutes": "takes minutes", "program": "a part of a program of the reader's"}
 PROGRAMS = ("grpcurl", "mlflow", "tensorboard")
-MODULES = ("accelerate", "hydra", "sklearn", "torch", "torchvision", "transformers")
+MODULES = ("accelerate", "hpo_dryrun", "hydra", "peft", "sklearn", "timm", "torch", "torchvision", "transformers")
 START_S, COMMAND_S, END_S = 120.0, 900.0 if "HPO_MANUAL_MINUTES" in os.environ else 240.0, 40.0
 
 

@@ -20,7 +20,8 @@ FIRST = ("hpo study presets", "hpo export optuna", "hpo watch")
 LAST = ("hpo study edit", "hpo study create", "hpo study stop", "hpo study resume", "hpo study delete", "hpo study restore", "hpo admin")
 NOT_HERE = {"hpo trial stop 12": "that trial has ended", "hpo trial preempt 12": "that trial has ended",
             "hpo trial cancel 12": "that trial has ended", "hpo trial retry 12": "that trial has completed",
-            "hpo study importance": "its trials may all have one value", "hpo export mlflow": "takes minutes"}
+            "hpo study importance": "its trials may all have one value", "hpo export mlflow": "takes minutes",
+            "hpo memory dry-run": "the wheel hpo-dryrun is not installed"}
 
 
 def examples(*words):

@@ -28,7 +28,7 @@ PROGRAM = """
 import ctypes, subprocess, torch
 assert ctypes.CDLL("libnvidia-ml.so.1").nvmlInit_v2() == 0
 assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
-assert "A100" in subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv"], capture_output=True, text=True,
+assert "A100" in subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True,
                                 check=True).stdout
 model = torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.GELU(), torch.nn.Linear(1024, 256)).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
@@ -115,5 +115,5 @@ def test_a_program_runs_without_touching_nvidias_libraries(installed, tmp_path):
         PYTHONPATH=os.pathsep.join([str(installed), str(tmp_path / "packages"), os.environ.get("PYTHONPATH", "")])))
     (gpu,) = document["gpus"]
     assert gpu["verdict"] == "fits" and gpu["name"].endswith("(emulated)") and gpu["steps_alike"]
-    parameters = 4 * 2 * 256 * 1024
-    assert 4 * parameters < gpu["peak_allocated_bytes"] < 8 * parameters + (16 << 20)
+    parameters = 4 * 2 * 256 * 1024  # in bytes
+    assert 4 * parameters < gpu["peak_allocated_bytes"] < 32 * parameters
