@@ -267,8 +267,14 @@ Action DeclareMemoryDataset(CLI::App& dataset, std::string& /*study*/) {
   return Verdict([options](Session& session) { return ShowMemoryDataset(session, *options); });
 }
 
-// Its words do not come this way (RunHpo), so that they are the package's alone.
+// Its words do not come this way (RunHpo), so that they are the package's alone: the options are
+// named for the completion of words.
 Action DeclareMemoryDryRun(CLI::App& dry_run, std::string& /*study*/) {
+  for (const char* const name : {"--gpu,--card", "--count", "--steps", "--timeout", "--largest",
+                                 "--allocator", "--context", "--readbacks"}) {
+    dry_run.add_option(name);
+  }
+  for (const char* const name : {"--json", "--show-output"}) dry_run.add_flag(name);
   SetExample(dry_run, "hpo memory dry-run --gpu a100-40gb -- python3 train.py --batch 32");
   return [](Session& session) {
     std::vector<std::string> words = session.forwarded;

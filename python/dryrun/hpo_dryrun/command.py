@@ -16,14 +16,17 @@ PROGRAM = "hpo memory dry-run"
 READBACKS = 2000
 AMPLE_BYTES = 4 << 40
 DESCRIPTION = """\
-Runs a PyTorch program unchanged on an emulated GPU until it has seen enough steps, ends it, and reports the GPU
-memory that it requires. No GPU is needed, and nothing is computed: losses read 0."""
+Runs a PyTorch program unchanged on an emulated GPU until it has seen enough
+steps, ends it, and reports the GPU memory that it requires. No GPU is needed,
+and nothing is computed: losses read 0."""
 EXAMPLES = """\
 examples:
   hpo memory dry-run --gpu a100-40gb -- python3 train.py --batch 32
   hpo memory dry-run --gpu rtx3090,t4 --json -- python3 train.py
-  hpo memory dry-run --gpu a100:12GiB --largest batch=1:512 -- python3 train.py --batch {batch}
-  hpo memory dry-run --gpu h100 --count 2 -- torchrun --nproc-per-node 2 train.py
+  hpo memory dry-run --gpu a100:12GiB --largest batch=1:512 -- \\
+      python3 train.py --batch {batch}
+  hpo memory dry-run --gpu h100 --count 2 -- \\
+      torchrun --nproc-per-node 2 train.py
 
 exit status:
   0  It fits, or is tight. Of several GPUs: on one of them.
@@ -68,7 +71,7 @@ def parser():
                      formatter_class=argparse.RawDescriptionHelpFormatter,
                      usage=f"{PROGRAM} --gpu GPU [OPTIONS] -- COMMAND [ARGUMENTS]")
     add = parser.add_argument
-    add("--gpu", "--card", action="append", metavar="GPU,...", default=[],
+    add("--gpu", "--card", action="append", metavar="GPUS", default=[],
         help="GPU to emulate, such as a100-40gb, or with another size a100:12GiB; several are joined by commas; "
              "all: every GPU that this build of torch has kernels for; list: show them")
     add("--count", type=_count, metavar="N", default=1, help="number of GPUs of the machine [default: 1]")
