@@ -26,7 +26,7 @@ def main():
     trainer = Trainer(
         BertForSequenceClassification(BertConfig(num_hidden_layers=given.layers)),
         TrainingArguments("out", per_device_train_batch_size=given.batch, num_train_epochs=1, bf16=True,
-                          eval_strategy="epoch", report_to=[]),
+                          eval_strategy="epoch", save_strategy="no", report_to=[]),
         train_dataset=Texts(10 * given.batch, given.length), eval_dataset=Texts(2 * given.batch, given.length))
     trainer.train()
 

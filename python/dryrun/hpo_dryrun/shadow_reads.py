@@ -1,39 +1,38 @@
 """Values that the program reads back: how many are not known, where, and a guard against endless loops."""
 
 import collections
+import functools
+import glob
 import os
 import sys
+import sysconfig
 
 DEFAULT_MAX_READS = 10_000
 _MAX_PLACES = 10
 _MAX_KEPT_PLACES = 10_000
 
 
-def _folders():
-    """Those of the program: its main script's and the working folder."""
-    main = getattr(sys.modules.get("__main__"), "__file__", None)
-    folders = {os.getcwd(), os.path.dirname(os.path.abspath(main)) if main else os.getcwd()}
-    return tuple(folder.rstrip("/") + "/" for folder in folders)
+@functools.lru_cache(maxsize=1)
+def _packages():
+    """Folders of installed packages: those of sys.path that list what is installed in them."""
+    folders = [folder for folder in sys.path if glob.glob(os.path.join(glob.escape(folder), "*.dist-info"))]
+    return (sysconfig.get_path("stdlib") + os.sep, *(os.path.join(folder, "") for folder in folders))
 
 
 def place():
     """FILE:LINE of the program's code that is running; that of a package only where there is no other."""
     frame = sys._getframe(1)
-    folders = _folders()
-    nearest = outside = None
+    nearest = None
     while frame is not None:
         name = frame.f_code.co_filename
         if name.endswith("/torch/_tensor_str.py"):
             return None  # a tensor is printed
         if not name.startswith("<") and "/hpo_dryrun/" not in name and "/torch/" not in name:
             nearest = nearest or frame
-            if "-packages/" not in name and "/lib/python3" not in name:
-                outside = outside or frame
-                if os.path.abspath(name).startswith(folders):
-                    return f"{name}:{frame.f_lineno}"
+            if not name.startswith(_packages()):
+                return f"{name}:{frame.f_lineno}"
         frame = frame.f_back
-    found = outside or nearest
-    return f"{found.f_code.co_filename}:{found.f_lineno}" if found else "backward"
+    return f"{nearest.f_code.co_filename}:{nearest.f_lineno}" if nearest else "backward"
 
 
 class Reads:
