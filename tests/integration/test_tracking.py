@@ -12,7 +12,7 @@ from harness import Deployment, wait_until
 
 HAS_MLFLOW = importlib.util.find_spec("mlflow") is not None
 HAS_TENSORBOARD = importlib.util.find_spec("tensorboard") is not None
-START_S = 120.0  # MLflow makes its database first
+START_S = 300.0  # MLflow imports a gigabyte of packages first
 
 
 def free_port():
