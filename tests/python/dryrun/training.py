@@ -1,9 +1,12 @@
 """A program that knows nothing of dry runs: trains with a data loader's workers and evaluates now and then."""
 
 import argparse
+import importlib.util
 import os
 
-import torch
+assert importlib.util.find_spec("torch") is not None  # as transformers does before it imports torch
+
+import torch  # noqa: E402
 
 
 def main():

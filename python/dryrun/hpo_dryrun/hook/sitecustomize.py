@@ -27,20 +27,23 @@ class _TorchFinder:
     def find_spec(self, name, path=None, target=None):
         if name != "torch":
             return None
-        sys.meta_path.remove(self)
         for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
+            other = finder is not self and hasattr(finder, "find_spec")
+            spec = finder.find_spec(name, path, target) if other else None
             if spec is not None:
                 break
         else:
             return None
         if spec.origin is None or not hasattr(spec.loader, "exec_module"):
             return spec
-        observer = _package()
-        observer.before_torch(os.path.dirname(spec.origin))
         execute = spec.loader.exec_module
 
         def execute_and_observe(module):
+            # Not before: a program may only ask whether torch is there (importlib.util.find_spec).
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+            observer = _package()
+            observer.before_torch(os.path.dirname(spec.origin))
             execute(module)
             observer.install(module)
 
