@@ -124,14 +124,14 @@ def run(build, folder, quick, tell):
     rows, slowest = [], 0.0
     for program, arguments, libraries in RUNS[:1] if quick else RUNS:
         found, took = rows_of(runner, folder, program, arguments, libraries)
-        tell("\n".join(map(told, found)))
+        tell("\n".join(map(described, found)))
         rows += found
         slowest = max(slowest, took)
     runner.close()
     return rows, slowest
 
 
-def told(row):
+def described(row):
     kernels = f"run again: {', '.join(row['differs'])}" if row["differs"] else "same kernels"
     return (f"{row['program']:22} recorded on {row['recorded']:5} {row['where']:44} own {row['own'] >> 20:6} MiB, "
             f"replayed {row['replayed'] >> 20:6} MiB, {100 * row['error']:5.2f} %, retries {row['retries']}, "

@@ -5,15 +5,13 @@ name begins with the version. What is in it comes before what the environment ha
 an older transformers.
 """
 
-import json
-import os
 import pathlib
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import figures  # noqa: E402
+from dry_runs import command  # noqa: E402
 
 PROGRAMS = ROOT / "bench" / "dry_runs" / "programs"
 VERSIONS = ("2.4", "2.6", "2.7", "2.9", "2.11", "2.13")
@@ -21,50 +19,38 @@ RUNS = (("bert_trainer", ["bf16"]), ("resnet50", []))
 GPU = "a100-40gb"
 
 
-def folder_of(version, builds):
+def folder_of(version, torches):
     """The folder of a version, or None."""
-    return next((path for path in sorted(builds.iterdir()) if path.name.startswith(f"{version}.")), None)
+    return next((path for path in sorted(torches.iterdir()) if path.name.startswith(f"{version}.")), None)
 
 
-def dry_run(package, packages, program, arguments):
-    """The row of one run."""
-    path = os.pathsep.join(filter(None, [str(package), str(packages), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-m", "hpo_dryrun", "--gpu", GPU, "--json", "--", sys.executable, PROGRAMS / f"{program}.py",
-         *arguments], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
-    row = {"version": packages.name, "program": program, "verdict": None}
-    if done.returncode not in (0, 3):
-        return {**row, "error": (done.stderr.strip().splitlines() or ["no output"])[-1]}
-    gpu, = json.loads(done.stdout)["gpus"]
-    row.update({name: gpu[name] for name in ("verdict", "torch", "steps", "seconds", "peak_allocated_bytes",
-                                             "peak_reserved_bytes", "required_bytes")})
-    return {**row, "error": None}
-
-
-def run(package, builds):
-    """Rows of all versions that `builds`, a folder, has, and sentences about those that it has not. `package`: the
-    folder in which the package hpo_dryrun is, with the libraries of the emulated GPU."""
-    rows, skipped = [], []
+def run(build, torches, tell):
+    """Rows of all versions that the folder `torches` has; `tell` is given each in words, and what was skipped."""
+    rows = []
     for version in VERSIONS:
-        packages = folder_of(version, builds) if builds is not None and builds.is_dir() else None
+        packages = folder_of(version, torches) if torches is not None and torches.is_dir() else None
         if packages is None:
-            skipped.append(f"torch {version} was skipped: no folder {version}.* in {builds}")
+            tell(f"torch {version} was skipped: no folder {version}.* in {torches}")
             continue
-        rows += [dry_run(package, packages, *one) for one in RUNS]
-    return rows, skipped
+        for program, arguments in RUNS:
+            row = command.dry_run(build, ["--gpu", GPU], [sys.executable, PROGRAMS / f"{program}.py", *arguments],
+                                  packages=[packages])
+            rows.append({**row, "version": packages.name, "program": program})
+            tell(described(rows[-1]))
+    return rows
 
 
-def told(rows, skipped):
-    for row in rows:
-        yield f"torch {row['version']:7} {row['program']:13} " + (
-            row["error"] or f"{row['verdict']}, allocated {row['peak_allocated_bytes'] >> 20} MiB, reserved "
-                            f"{row['peak_reserved_bytes'] >> 20} MiB, required {row['required_bytes'] >> 20} MiB, "
-                            f"{row['steps']} steps, {row['seconds']} s")
-    yield from skipped
+def described(row):
+    return f"torch {row['version']:7} {row['program']:13} " + (
+        row["error"] or f"{row['verdict']}, allocated {row['peak_allocated_bytes'] >> 20} MiB, reserved "
+                        f"{row['peak_reserved_bytes'] >> 20} MiB, required {row['required_bytes'] >> 20} MiB, "
+                        f"{row['steps']} steps, {row['seconds']} s")
 
 
 def judged(rows):
     """The largest peak of a program by the smallest is reported: versions differ in their kernels."""
+    if not rows:
+        return []
     spread = 0.0
     for program, _ in RUNS:
         peaks = [row["peak_reserved_bytes"] for row in rows if row["program"] == program and not row["error"]]
