@@ -81,6 +81,26 @@ class _Device:
         self.last_size = size
         self.add(pool, size)
 
+    def live_at_peak(self):
+        """{number of the allocation: its bytes} at the moment of the most requested bytes."""
+        sizes = [value for code, value in zip(self.codes, self.values) if code >= 0]
+        held = most = at = 0
+        for place, (code, value) in enumerate(zip(self.codes, self.values)):
+            if code >= 0:
+                held += value
+                if held > most:
+                    most, at = held, place
+            elif code == _FREE:
+                held -= sizes[value]
+        live, number = {}, 0
+        for code, value in zip(self.codes[:at + 1], self.values[:at + 1]):
+            if code >= 0:
+                live[number] = value
+                number += 1
+            elif code == _FREE:
+                live.pop(value, None)
+        return live
+
 
 class _PrivateSegments:
     """The segments of private pools by address. torch names the pool of a segment, not that of an
@@ -377,6 +397,11 @@ def drain():
     """To be called now and then, such as after each optimizer step, so that torch's history stays short."""
     if _recorder is not None:
         _recorder.drain()
+
+
+def devices():
+    """What was recorded of each GPU of the process, in the order of their numbers; empty before the start."""
+    return _recorder._devices if _recorder is not None else []
 
 
 def mark(name):

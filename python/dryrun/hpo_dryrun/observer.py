@@ -1,7 +1,8 @@
 """Runs inside the program: counts its steps, measures its phases, writes the record and ends the program.
 
 Each process of the program that uses a GPU writes a record of its own, HPO_DRY_RUN_RECORD with ".PID" appended.
-It is written anew after every step, so that a process which ends without warning has left one. Its fields:
+The record is written again after every step, so that a process which ends without warning has left one. Its
+fields:
     end           null while the program runs; else "enough", "exit" or "readbacks"
     until         the time (time.time) at which the launcher may end the program; null: not yet
     rank, world_size, local_world_size
@@ -202,7 +203,7 @@ class Observer:
             self._save()
 
     def _waiting_optimizers(self):
-        """Optimizers with parameters on a GPU, none of which another one has stepped, that have not stepped."""
+        """Optimizers that have not stepped, and have parameters on a GPU that no other optimizer has stepped."""
         optimizers = [thing for thing in gc.get_objects() if _is_optimizer(thing, self._torch)]
         done = {id(p) for o in optimizers if id(o) in self._stepped for p in _parameters(o)}
         return [o for o in optimizers if id(o) not in self._stepped
@@ -210,7 +211,7 @@ class Observer:
 
     def _find_owners(self, optimizers=()):
         self._drain()
-        blocks = {number: device.blocks for number, device in enumerate(events._recorder._devices)}
+        blocks = {number: device.blocks for number, device in enumerate(events.devices())}
         self._modules.find_owners(blocks, optimizers)
 
     def _drain(self):
@@ -303,30 +304,8 @@ class Observer:
 
     def _composition(self):
         """{device: rows}: what held the GPU's memory when most was allocated."""
-        return {number: self._modules.composition(number, live, device.allocated_before)
-                for number, device in enumerate(events._recorder._devices) if device.codes
-                for live in [_live_at_peak(device)]}
-
-
-def _live_at_peak(device):
-    """{number of the allocation: its bytes} at the moment of the most requested bytes."""
-    sizes = [value for code, value in zip(device.codes, device.values) if code >= 0]
-    held = most = at = 0
-    for place, (code, value) in enumerate(zip(device.codes, device.values)):
-        if code >= 0:
-            held += value
-            if held > most:
-                most, at = held, place
-        elif code == events._FREE:
-            held -= sizes[value]
-    live, number = {}, 0
-    for code, value in zip(device.codes[:at + 1], device.values[:at + 1]):
-        if code >= 0:
-            live[number] = value
-            number += 1
-        elif code == events._FREE:
-            live.pop(value, None)
-    return live
+        return {number: self._modules.composition(number, device.live_at_peak(), device.allocated_before)
+                for number, device in enumerate(events.devices()) if device.codes}
 
 
 def _parameters(optimizer):
