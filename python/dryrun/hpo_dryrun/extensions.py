@@ -10,7 +10,6 @@ NVIDIA's own libraries are not loaded. Torch loads some of its packages' by thei
 import ctypes
 import mmap
 import os
-import pathlib
 import re
 import sys
 import tempfile
@@ -52,15 +51,14 @@ class _Hook:
     def _add_stubs(self, path):
         if self._defined is None:
             self._defined = set().union(*(elf.symbols(library).defined for library in self._preloaded))
-        missing = {name for name, version in elf.symbols(path).wanted.items()
-                   if stand_ins.owner_of(name, version)} - self._defined
-        if missing:
-            self._defined |= missing
-            with tempfile.TemporaryDirectory(prefix="hpo-dry-run-") as folder:
-                stubs = pathlib.Path(folder, "libhpo_missing_calls_of_" + os.path.basename(path))
-                stubs.write_bytes(elf.stub_library(missing, stand_ins.MISSING, stubs.name))
-                self._seen.add(str(stubs))
-                ctypes.CDLL(str(stubs), ctypes.RTLD_GLOBAL)
+        wanted = {name for name, version in elf.symbols(path).wanted.items() if stand_ins.owner_of(name, version)}
+        with tempfile.TemporaryDirectory(prefix="hpo-dry-run-") as folder:
+            stubs = os.path.join(folder, "libhpo_missing_calls_of_" + os.path.basename(path))
+            missing = stand_ins.write_stubs(stubs, wanted, self._defined)
+            if missing:
+                self._defined |= missing
+                self._seen.add(stubs)
+                ctypes.CDLL(stubs, ctypes.RTLD_GLOBAL)
 
 
 def _names_cuda(path):

@@ -63,8 +63,8 @@ def library_folder():
 
 
 def _interpreter(command, path):
-    """The Python that runs the command, as far as can be told: the command, that of a script's first
-    line, or the one in PATH."""
+    """The Python that probably runs the command: the command itself, the one that a script's first
+    line names, or the one in PATH."""
     found = shutil.which(command[0], path=path)
     if found and os.path.basename(found).startswith("python"):
         return found
@@ -108,11 +108,7 @@ def environment(request, scratch):
             "capability": request.gpu.capability, "threads": request.gpu.threads, "steps": request.steps,
             "context_bytes": request.context_bytes, "readbacks": request.readbacks, "events": request.events}),
         PATH=_joined(folder / "bin", env.get("PATH")),
-        PYTHONPATH=_joined(PACKAGE / "hook", env.get("PYTHONPATH")), PYTHONUNBUFFERED="1",
-        # What torch compiles or measures here is not for a real GPU: its caches are kept apart.
-        USE_PYTORCH_KERNEL_CACHE="0")
-    env.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(tempfile.gettempdir(),
-                                                           f"torchinductor_emulated_{os.getuid()}"))
+        PYTHONPATH=_joined(PACKAGE / "hook", env.get("PYTHONPATH")), PYTHONUNBUFFERED="1")
     env.pop("HPO_EMULATED_CONTEXT", None)
     memory = request.memory_bytes or (request.gpu.total_bytes if request.gpu.sized else None)
     if memory is not None:

@@ -1,8 +1,10 @@
 """The libraries that take the place of CUDA's in a dry run, for one build of torch."""
 
+import functools
 import os
 import pathlib
 import re
+import tempfile
 
 from . import elf
 
@@ -57,13 +59,27 @@ def wanted_by(build):
     return {(library, name) for library, name in owned if library is not None}
 
 
-def folder():
-    """Where the libraries are: in this package, or in the build folder that it was copied to."""
-    package = pathlib.Path(__file__).resolve().parent
-    for place in (package / "lib", package.parent.parent / "emulator"):
-        if (place / "libhpo_emulated_card.so").exists():
-            return place
-    raise FileNotFoundError(f"expected the libraries of the emulated GPU in {package / 'lib'}; found none")
+def write_stubs(path, wanted, defined):
+    """Writes a library to `path` with the calls of `wanted` that are not in `defined`: each ends the
+    program with its name. Returns the calls; where there are none, nothing is written."""
+    missing = set(wanted) - set(defined)
+    if missing:
+        pathlib.Path(path).write_bytes(elf.stub_library(missing, MISSING, pathlib.Path(path).name))
+    return missing
+
+
+@functools.lru_cache(maxsize=None)  # a search asks for each run
+def _calls(build, files):
+    """(calls that torch wants of CUDA's libraries, those that the stand-ins `files` define)."""
+    return ({call for _, call in wanted_by(build)},
+            frozenset().union(*(elf.symbols(path).defined for path in files)))
+
+
+def keep_caches_apart(environment):
+    """What torch compiles or measures for an emulated GPU is not for a real one: sets its caches so."""
+    environment["USE_PYTORCH_KERNEL_CACHE"] = "0"
+    environment.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(
+        tempfile.gettempdir(), f"torchinductor_emulated_{os.getuid()}"))
 
 
 def preloaded(build, libraries, scratch):
@@ -81,13 +97,8 @@ def preloaded(build, libraries, scratch):
         elif library == "cudart":
             raise FileNotFoundError(f"{libraries / name}: missing, so torch {build.version} with CUDA "
                                     f"{build.cuda[0]} cannot be dry-run with this installation")
-    defined = set()
-    for path in files:
-        defined |= set(elf.symbols(path).defined)
-    missing = {call for _, call in wanted_by(build)} - defined
-    if missing:
-        stubs = pathlib.Path(scratch) / "libhpo_missing_calls.so"
-        stubs.write_bytes(elf.stub_library(missing, MISSING, stubs.name))
+    stubs = pathlib.Path(scratch) / "libhpo_missing_calls.so"
+    if write_stubs(stubs, *_calls(build, tuple(files))):
         files.append(stubs)
     return files
 
@@ -105,4 +116,5 @@ def environment(build, libraries, scratch, inherited=None):
                  HPO_EMULATED_VERSIONS=f"cuda={build.cuda[0] * 1000 + build.cuda[1] * 10},"
                                        f"cudnn={int(cudnn)},nccl={int(nccl)}",
                  HPO_EMULATED_CAPABILITIES=",".join(map(str, build.capabilities)))
+    keep_caches_apart(found)
     return found
