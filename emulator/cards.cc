@@ -192,7 +192,6 @@ bool SetLimits(Card& card) {
   card.shared_kib_per_multiprocessor = found->shared_kib;
   card.shared_kib_per_block = found->shared_kib_per_block;
   card.reserved_shared_kib = card.capability >= 80 ? 1 : 0;
-  card.takes_cudnn_attention = card.capability == 90 || card.capability == 100;
   return true;
 }
 

@@ -26,9 +26,6 @@ struct Card {
   int shared_kib_per_multiprocessor = 0;
   int shared_kib_per_block = 0;  // what a kernel may ask for
   int reserved_shared_kib = 0;   // taken of it by each block
-  // Torch 2.11 takes cuDNN's attention for half precision, which is not emulated: an older cuDNN is
-  // reported, with which torch takes flash or efficient attention.
-  bool takes_cudnn_attention = false;
 };
 
 // The table, in the order of compute capability and memory.

@@ -1,4 +1,4 @@
-// libcusparseLt: matrices of which every other pair of elements is left out. Their descriptions are
+// libcusparseLt: matrices that leave every other pair of elements out. Their descriptions are
 // memory of the caller.
 #include <cstddef>
 #include <cstdint>

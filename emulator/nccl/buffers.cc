@@ -20,8 +20,8 @@ constexpr size_t kOtherProtocolBytes = 5447680;
 // The sending end holds flags only, in a page of their own: 2,097,152 in NVIDIA/nccl#1685.
 constexpr size_t kSenderBytes = kPage;
 
-// NVIDIA/nccl#2366: one rank on an RTX 3090 takes 484 MiB with the CUDA context in it, of which no
-// buffer is a part. NVIDIA/nccl#964: two ranks on A100 take 544 MiB at 24 channels, 256 MiB more
+// NVIDIA/nccl#2366: one rank on an RTX 3090 takes 484 MiB with the CUDA context in it, and no
+// buffers. NVIDIA/nccl#964: two ranks on A100 take 544 MiB at 24 channels, 256 MiB more
 // than their connections. Taken once for each process and GPU; that it does not grow with each
 // communicator is not published.
 constexpr size_t kKernelBytes = 256 * kMiB;

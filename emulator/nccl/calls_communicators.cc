@@ -24,7 +24,7 @@ using hpo::emulator::nccl::Transfer;
 constexpr int kNoColor = -1;
 constexpr size_t kIdBytes = 128;
 
-// ncclUniqueId: text up to a zero, of which a communicator's name is a part.
+// ncclUniqueId: text up to a zero. A communicator's name is a part of that text.
 struct UniqueId {
   char bytes[kIdBytes];
 };
