@@ -13,7 +13,6 @@
 #include "cli/render/wording.h"
 #include "common/base/status.h"
 #include "common/study_file/study_file.h"
-#include "memory/offline/model_step.h"
 #include "memory/offline/offline_card.h"
 #include "memory/plan/space_survey.h"
 #include "nlohmann/json.hpp"
@@ -23,9 +22,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kStepBasis[] =
-    "float32, adamw-foreach, what its segments take without a limit (an upper bound)";
-
 // "71.4 %"; of nothing, 0.
 std::string Percent(int64_t part, int64_t whole) {
   return absl::StrFormat(
@@ -33,14 +29,6 @@ std::string Percent(int64_t part, int64_t whole) {
 }
 
 int64_t Known(const memory::SpaceSurvey& survey) { return survey.configurations - survey.unknown; }
-
-constexpr char kTrainerKernels[] = "hpo-trainer";
-
-// Whose training step a known model's figures are.
-std::string KernelsOf(const memory::ModelSurvey& model) {
-  const absl::StatusOr<ModelFacts> facts = memory::FindModel(model.name);
-  return facts.ok() && !TrainerSupports(facts->shape) ? "Hugging Face" : kTrainerKernels;
-}
 
 Json CutJson(const std::optional<memory::SpaceCut>& cut) {
   if (!cut.has_value()) return nullptr;
@@ -68,7 +56,6 @@ Json SurveyJson(const StudySpec& study, const memory::OfflineDevice& device,
     Json entry = {
         {"name", model.name}, {"configurations", model.configurations}, {"known", model.known}};
     if (model.known) {
-      entry["kernels"] = KernelsOf(model);
       entry["smallest_strict_bytes"] = model.smallest_literal.count;
       entry["smallest_plan_bytes"] = model.smallest_plan.count;
       entry["largest_strict_bytes"] = model.largest_literal.count;
@@ -91,7 +78,6 @@ Json SurveyJson(const StudySpec& study, const memory::OfflineDevice& device,
           {"unknown", survey.unknown},
           {"parameters", survey.parameters},
           {"basis", memory::BasisJson(memory::TrainerBasis(device))},
-          {"huggingface_basis", kStepBasis},
           {"cards", std::move(cards)},
           {"models", std::move(models)}};
 }
@@ -119,7 +105,6 @@ std::string CardTable(const memory::SpaceSurvey& survey, int width) {
 
 std::string ModelTable(const memory::SpaceSurvey& survey, int width) {
   Table table({{"MODEL"},
-               {"KERNELS"},
                {"CONFIGURATIONS", Align::kRight},
                {"SMALLEST", Align::kRight},
                {"BY PLAN", Align::kRight},
@@ -127,9 +112,8 @@ std::string ModelTable(const memory::SpaceSurvey& survey, int width) {
                {"FIT STRICT, BY CARD"}});
   for (const memory::ModelSurvey& model : survey.models) {
     const std::string name = model.name.empty() ? "(the study's)" : model.name;
-    table.AddRow({name, model.known ? KernelsOf(model) : "-", absl::StrCat(model.configurations),
-                  OrDash(model.smallest_literal), OrDash(model.smallest_plan),
-                  OrDash(model.largest_literal),
+    table.AddRow({name, absl::StrCat(model.configurations), OrDash(model.smallest_literal),
+                  OrDash(model.smallest_plan), OrDash(model.largest_literal),
                   model.known ? absl::StrJoin(model.strict_fits, ", ") : "not known"});
   }
   return table.Render(width);
@@ -145,14 +129,8 @@ std::string SurveyText(const StudySpec& study, const memory::OfflineDevice& devi
     absl::StrAppend(&text, survey.unknown,
                     " of models whose steps cannot be traced are left out of the shares\n");
   }
-  absl::StrAppend(&text, "\n", CardTable(survey, width), "\n", ModelTable(survey, width), "\n",
-                  memory::BasisText(memory::TrainerBasis(device)), "\n");
-  const bool has_step =
-      std::any_of(survey.models.begin(), survey.models.end(), [](const memory::ModelSurvey& model) {
-        return model.known && KernelsOf(model) != kTrainerKernels;
-      });
-  if (has_step) absl::StrAppend(&text, "Hugging Face: ", kStepBasis, "\n");
-  return text;
+  return absl::StrCat(text, "\n", CardTable(survey, width), "\n", ModelTable(survey, width), "\n",
+                      memory::BasisText(memory::TrainerBasis(device)), "\n");
 }
 
 absl::StatusOr<StudySpec> FindSpec(Session& session, const std::string& file) {
@@ -179,16 +157,8 @@ absl::StatusOr<bool> ShowMemorySpace(Session& session, const MemorySpaceOptions&
   HPO_ASSIGN_OR_RETURN(const StudySpec study, FindSpec(session, options.file));
   const memory::FitDecider decider =
       memory::OfflineDecider(study, MemoryPolicy::kStrict, memory::FindModels(study), device);
-  memory::StepNeeds steps(study, device);
-  HPO_ASSIGN_OR_RETURN(
-      const memory::SpaceSurvey survey,
-      memory::SurveySpace(
-          study, decider,
-          {.cards = device.cards,
-           .otherwise = [&steps](const ParamMap& params, const memory::TrainingConfig& config,
-                                 const MemoryPlan& plan) {
-             return steps.Of(params, config, plan);
-           }}));
+  HPO_ASSIGN_OR_RETURN(const memory::SpaceSurvey survey,
+                       memory::SurveySpace(study, decider, {.cards = device.cards}));
   if (session.json) {
     PrintJson(SurveyJson(study, device, survey), session.out);
   } else {

@@ -1,4 +1,4 @@
-// Tested by tests/memory/offline/traces/model_trace_test.cc.
+// Tested by tests/worker/trainer/memory_trace_tasks_test.cc.
 #include "memory/ops/loss_ops.h"
 
 #include "memory/ops/tensor_ops.h"

@@ -1,4 +1,4 @@
-// Tested by tests/memory/offline/traces/model_trace_test.cc.
+// Tested by tests/worker/trainer/memory_trace_test.cc.
 #include "memory/ops/model_ops.h"
 
 #include <algorithm>

@@ -47,8 +47,7 @@ struct Configuration {
 // than one that was replayed is taken to need no more, what is no smaller no less.
 class Measurer {
  public:
-  Measurer(const StudySpec& study, const FitDecider& decider, const SurveyOptions& options)
-      : study_(study), decider_(decider), options_(options) {}
+  Measurer(const StudySpec& study, const FitDecider& decider) : study_(study), decider_(decider) {}
 
   absl::StatusOr<Configuration> Measure(const ParamMap& params) const {
     Configuration measured{.params = params};
@@ -124,11 +123,7 @@ class Measurer {
                                  const MemoryPlan& plan) const {
     PlanNeed need{.plan = plan, .tokens = config.max_length, .range = {}};
     HPO_ASSIGN_OR_RETURN(const auto range, decider_.RequiredRange(params, plan));
-    if (range.has_value()) {
-      need.range = *range;
-    } else if (options_.otherwise) {
-      need.range.least = need.range.most = options_.otherwise(params, config, plan);
-    }
+    if (range.has_value()) need.range = *range;
     return need;
   }
 
@@ -157,7 +152,6 @@ class Measurer {
 
   const StudySpec& study_;
   const FitDecider& decider_;
-  const SurveyOptions& options_;
   std::map<ParamMap, std::vector<PlanNeed>> replayed_;
 };
 
@@ -340,7 +334,7 @@ absl::StatusOr<SpaceSurvey> SurveySpace(const StudySpec& study, const FitDecider
   if (options.cards.empty()) return absl::InvalidArgumentError("expected a card, got none");
   const SpaceWalk walk(study.space);
   SpaceSurvey survey;
-  Measurer measurer(study, decider, options);
+  Measurer measurer(study, decider);
   HPO_ASSIGN_OR_RETURN(std::vector<Configuration> configurations,
                        MeasureAll(measurer, walk, options, survey.sampled));
   if (configurations.empty()) {

@@ -10,7 +10,6 @@
 // replay, some tens for each card.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,13 +19,8 @@
 
 namespace hpo::memory {
 
-// What must be free, margin included, for a configuration under a plan; 0: nothing is known.
-using NeedOfPlan = std::function<Bytes(const ParamMap&, const TrainingConfig&, const MemoryPlan&)>;
-
 struct SurveyOptions {
   std::vector<Bytes> cards;
-  // Asked for configurations of which the decider knows nothing; may be empty.
-  NeedOfPlan otherwise;
   // Where the space has more configurations than this, that many are drawn instead.
   int64_t most_configurations = 50'000;
   uint64_t seed = 0;

@@ -1,4 +1,4 @@
-// Tested by tests/memory/offline/traces/model_trace_test.cc.
+// Tested by tests/memory/trace/step_tracer_test.cc.
 #include "memory/trace/attention_kernels.h"
 
 #include <vector>
