@@ -27,6 +27,10 @@ examples:
       python3 train.py --batch {batch}
   hpo memory dry-run --gpu h100 --count 2 -- \\
       torchrun --nproc-per-node 2 train.py
+  hpo memory dry-run study.yaml --gpu t4 -- python3 train.py {args}
+
+The last one is for the configurations of a study; its options:
+  hpo memory dry-run study.yaml --help
 
 exit status:
   0  It fits, or is tight. Of several GPUs: on one of them.
@@ -95,6 +99,9 @@ def parser():
 def _parse(words):
     at = words.index("--") if "--" in words else len(words)
     given = parser().parse_args(words[:at])
+    if given.command and given.command[0].endswith((".yaml", ".yml")):
+        raise UsageError(f"{given.command[0]}: the configurations of a study are dry-run by the program hpo alone: "
+                         f"hpo memory dry-run {given.command[0]}")
     given.command = given.command + words[at + 1:]
     if given.gpu == ["list"]:
         return given
