@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/render/json.h"
+#include "cli/render/space_text.h"
 #include "cli/render/table.h"
 #include "cli/render/wording.h"
 #include "common/base/status.h"
@@ -26,12 +26,6 @@ using Json = nlohmann::ordered_json;
 constexpr char kStepBasis[] =
     "float32, adamw-foreach, what its segments take without a limit (an upper bound)";
 
-// "71.4 %"; of nothing, 0.
-std::string Percent(int64_t part, int64_t whole) {
-  return absl::StrFormat(
-      "%.1f %%", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
 int64_t Known(const memory::SpaceSurvey& survey) { return survey.configurations - survey.unknown; }
 
 constexpr char kTrainerKernels[] = "hpo-trainer";
@@ -40,15 +34,6 @@ constexpr char kTrainerKernels[] = "hpo-trainer";
 std::string KernelsOf(const memory::ModelSurvey& model) {
   const absl::StatusOr<ModelFacts> facts = memory::FindModel(model.name);
   return facts.ok() && !TrainerSupports(facts->shape) ? "Hugging Face" : kTrainerKernels;
-}
-
-Json CutJson(const std::optional<memory::SpaceCut>& cut) {
-  if (!cut.has_value()) return nullptr;
-  return {{"parameter", cut->parameter},
-          {"cut", cut->description},
-          {"misfits_removed", cut->misfits_removed},
-          {"misfits_left", cut->misfits_left},
-          {"fits_lost", cut->fits_lost}};
 }
 
 Json CountJson(const memory::PolicyCount& count) {
@@ -103,16 +88,11 @@ std::string CardTable(const memory::SpaceSurvey& survey, int width) {
                {"DO NOT FIT", Align::kRight},
                {"CUT"}});
   for (const memory::CardSurvey& card : survey.cards) {
-    std::string cut = "-";
-    if (card.strict.cut.has_value()) {
-      cut = absl::StrCat(card.strict.cut->description, ": ", card.strict.cut->misfits_removed,
-                         " misfits less, ", card.strict.cut->fits_lost, " that fit lost");
-    }
     table.AddRow(
         {FormatBytes(card.capacity), Percent(card.strict.fits, Known(survey)),
          Percent(card.plan.fits, Known(survey)),
          absl::StrCat(card.strict.does_not_fit, " strict, ", card.plan.does_not_fit, " plan"),
-         cut});
+         CutText(card.strict.cut)});
   }
   return table.Render(width);
 }
