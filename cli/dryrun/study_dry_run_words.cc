@@ -44,6 +44,7 @@ constexpr PassedOn kPassedOn[] = {
     {"--steps", "N", "Optimizer steps to see [default: until three are alike, at most 30]"},
     {"--timeout", "SECONDS", "Longest time of one dry run [default: 300]"},
     {"--allocator", "SETTINGS", "Settings of torch's allocator, as PYTORCH_ALLOC_CONF has them"},
+    {"--stand-in", "NAME", "Package to import a stand-in of where it is not installed: flash-attn"},
     {"--context", "SIZE", "Memory of the CUDA context [default: by GPU and versions]"},
     {"--readbacks", "N",
      "Reads of values that are not known without an optimizer step, after which a program is "

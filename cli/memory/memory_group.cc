@@ -274,7 +274,7 @@ Action DeclareMemoryDataset(CLI::App& dataset, std::string& /*study*/) {
 Action DeclareMemoryDryRun(CLI::App& dry_run, std::string& /*study*/) {
   for (const char* const name :
        {"--gpu,--card", "--count", "--steps", "--timeout", "--largest", "--allocator", "--context",
-        "--readbacks", "--sample", "--parameters", "--jobs", "--seed"}) {
+        "--readbacks", "--stand-in", "--sample", "--parameters", "--jobs", "--seed"}) {
     dry_run.add_option(name);
   }
   for (const char* const name : {"--json", "--show-output"}) dry_run.add_flag(name);

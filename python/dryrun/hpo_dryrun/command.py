@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from . import gpus, largest, launch, report, several, verdict
+from . import gpus, largest, launch, packages, report, several, verdict
 from .errors import DryRunError, UsageError
 from .sizes import parse_size, show
 
@@ -86,6 +86,9 @@ def parser():
     add("--allocator", action="append", metavar="SETTINGS",
         help="settings of torch's allocator, as PYTORCH_ALLOC_CONF has them, such as expandable_segments:True; given "
              "again, each is tried [default: those of the environment]")
+    add("--stand-in", action="append", metavar="NAME", default=[], choices=sorted(packages.folders()),
+        help="where this package is not installed, import its stand-in, which allocates what the package allocates: "
+             f"{', '.join(sorted(packages.folders()))}")
     add("--context", metavar="SIZE", help="memory of the CUDA context [default: by GPU and versions]")
     add("--readbacks", type=_steps, metavar="N", default=READBACKS,
         help=f"reads of values that are not known without an optimizer step, after which the program is ended [default: "
@@ -151,7 +154,8 @@ def _run(request):
 def _request(given, gpu, command, allocator, events=None):
     return launch.Request(
         command=command, gpu=gpu, count=given.count, allocator=allocator, steps=given.steps, events=events,
-        timeout_s=given.timeout, readbacks=given.readbacks, show_output=given.show_output and not given.json,
+        timeout_s=given.timeout, readbacks=given.readbacks, stand_in=tuple(given.stand_in),
+        show_output=given.show_output and not given.json,
         context_bytes=None if given.context is None else parse_size(given.context, "--context"))
 
 

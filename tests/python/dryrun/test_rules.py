@@ -204,7 +204,7 @@ def record(**changes):
             "devices": [{"index": 0, "name": "A (emulated)", "total_bytes": 8000 * MIB,
                          "allocated_bytes": 5000 * MIB, "reserved_bytes": 6000 * MIB,
                          "beyond_torch_bytes": 530 * MIB, "retries": 0}],
-            "phases": {"load": {"0": [1, 2]}}, "values": {"live_at_peak": False}, **changes}
+            "phases": {"load": {"0": [1, 2]}}, "values": {"live_at_peak": False}, "stand_in": [], **changes}
 
 
 def run(*records, status=0, timed_out=False, output=""):
