@@ -56,6 +56,10 @@ std::vector<std::string> ConfigurationCommand::Seen(const std::vector<std::strin
   return seen;
 }
 
+bool ConfigurationCommand::IsTheSameForAll() const {
+  return !template_.HasPlaces() && !command::ReadsParamVariables(text_);
+}
+
 absl::StatusOr<ConfigurationRun> ConfigurationCommand::For(const ParamMap& params,
                                                            const std::string& folder) const {
   TrainerJob job{.study = study_->name,

@@ -30,6 +30,10 @@ class ConfigurationCommand {
   // {overrides}, or reads HPO_PARAMS; else those with a placeholder.
   std::vector<std::string> Seen(const std::vector<std::string>& names) const;
 
+  // Whether the program probably sees no parameter: the command has no placeholder, and no file
+  // that it names reads HPO_PARAMS.
+  bool IsTheSameForAll() const;
+
   // Writes the configuration's files into `folder`, which exists and is absolute.
   //   InvalidArgument  a placeholder of a parameter that this configuration does not have
   //   codes of FileError (common/files/read_file.h)

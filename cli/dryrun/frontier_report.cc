@@ -1,4 +1,3 @@
-// Tested by tests/cli/dryrun/study_dry_run_test.cc.
 #include "cli/dryrun/frontier_report.h"
 
 #include <algorithm>
@@ -139,7 +138,7 @@ std::string GpuTable(const FrontierReport& report, int width) {
                {"DO NOT FIT", Align::kRight},
                {"NOT KNOWN", Align::kRight},
                {"SHARE", Align::kRight},
-               {"CUT"}});
+               {.title = "CUT", .wraps = true}});
   for (size_t gpu = 0; gpu < report.gpus.size(); ++gpu) {
     const auto count = [&](FrontierVerdict verdict) {
       return static_cast<int64_t>(CountOf(report.frontier, gpu, verdict));

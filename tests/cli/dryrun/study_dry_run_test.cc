@@ -209,6 +209,11 @@ TEST_F(StudyDryRunTest, NamesWhatIsWrong) {
   EXPECT_EQ(Record(), "");
 }
 
+TEST_F(StudyDryRunTest, WarnsOfAProgramThatSeesNoParameter) {
+  EXPECT_THAT(Run({"--sample", "1", "--", "a.sh", "--batch=1", "--layers=2"}).err,
+              HasSubstr("hpo: warning: the command has no placeholder such as {batch}"));
+}
+
 TEST_F(StudyDryRunTest, HelpFitsATerminal) {
   const ProgramResult result = RunProgram({"memory", "dry-run", "study.yaml", "--help"});
   EXPECT_EQ(result.status, 0);
