@@ -27,7 +27,9 @@ if importlib.util.find_spec("hpo_dryrun") is None:
 runpy.run_module("hpo_dryrun", run_name="__main__", alter_sys=True)
 )";
 
-std::vector<std::string> PythonCommand() {
+}  // namespace
+
+std::vector<std::string> DryRunPackageCommand() {
   for (const char* const place : kPlaces) {
     std::error_code error;
     const std::filesystem::path package = std::filesystem::path(ProgramFolder()) / place;
@@ -38,10 +40,8 @@ std::vector<std::string> PythonCommand() {
   return {kPython, "-c", kFromPythonsPath};
 }
 
-}  // namespace
-
 absl::StatusOr<int> RunMemoryDryRun(const std::vector<std::string>& words) {
-  std::vector<std::string> command = PythonCommand();
+  std::vector<std::string> command = DryRunPackageCommand();
   command.insert(command.end(), words.begin(), words.end());
   execvp(kPython, ExecPointers(command).data());
   return absl::InternalError(absl::StrCat("cannot run ", kPython, ": ", std::strerror(errno),

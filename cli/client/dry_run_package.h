@@ -8,9 +8,13 @@
 
 namespace hpo::cli {
 
-// Replaces this process by python3 with the package, which is looked for next to the installed
-// program, in the build folder and in Python's path. `words` are its command line. Python says in
-// one line where the package is missing, and the exit status is 1. Returns only on failure:
+// The words that run the package by python3: the program and what comes before the package's own
+// command line. The package is looked for next to the installed program, in the build folder and in
+// Python's path.
+std::vector<std::string> DryRunPackageCommand();
+
+// Replaces this process by the package. `words` are its command line. Python says in one line where
+// the package is missing, and the exit status is 1. Returns only on failure:
 //   Internal  python3 cannot be started
 absl::StatusOr<int> RunMemoryDryRun(const std::vector<std::string>& words);
 

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "cli/client/dry_run_package.h"
+#include "cli/dryrun/study_dry_run.h"
+#include "cli/dryrun/study_dry_run_words.h"
 #include "cli/memory/memory_budget.h"
 #include "cli/memory/memory_dataset.h"
 #include "cli/memory/memory_explain.h"
@@ -235,16 +237,18 @@ Action DeclareMemoryDataset(CLI::App& dataset, std::string& /*study*/) {
   return Verdict([options](Session& session) { return ShowMemoryDataset(session, *options); });
 }
 
-// Its words do not come this way (RunHpo), so that they are the package's alone: the options are
-// named for the completion of words.
+// Its words do not come this way (RunHpo), as what comes after the options is the program's: the
+// options are named for the completion of words.
 Action DeclareMemoryDryRun(CLI::App& dry_run, std::string& /*study*/) {
-  for (const char* const name : {"--gpu,--card", "--count", "--steps", "--timeout", "--largest",
-                                 "--allocator", "--context", "--readbacks"}) {
+  for (const char* const name :
+       {"--gpu,--card", "--count", "--steps", "--timeout", "--largest", "--allocator", "--context",
+        "--readbacks", "--stand-in", "--sample", "--parameters", "--jobs", "--seed"}) {
     dry_run.add_option(name);
   }
   for (const char* const name : {"--json", "--show-output"}) dry_run.add_flag(name);
   SetExample(dry_run, "hpo memory dry-run --gpu a100-40gb -- python3 train.py --batch 32");
   return [](Session& session) {
+    if (IsForStudy(session.forwarded)) return DryRunStudy(session);
     std::vector<std::string> words = session.forwarded;
     if (session.json) words.insert(words.begin(), "--json");
     return RunMemoryDryRun(words);

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/render/json.h"
+#include "cli/render/space_text.h"
 #include "cli/render/table.h"
 #include "cli/render/wording.h"
 #include "common/base/status.h"
@@ -22,22 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "71.4 %"; of nothing, 0.
-std::string Percent(int64_t part, int64_t whole) {
-  return absl::StrFormat(
-      "%.1f %%", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
 int64_t Known(const memory::SpaceSurvey& survey) { return survey.configurations - survey.unknown; }
-
-Json CutJson(const std::optional<memory::SpaceCut>& cut) {
-  if (!cut.has_value()) return nullptr;
-  return {{"parameter", cut->parameter},
-          {"cut", cut->description},
-          {"misfits_removed", cut->misfits_removed},
-          {"misfits_left", cut->misfits_left},
-          {"fits_lost", cut->fits_lost}};
-}
 
 Json CountJson(const memory::PolicyCount& count) {
   const int64_t all = count.fits + count.does_not_fit;
@@ -89,16 +74,11 @@ std::string CardTable(const memory::SpaceSurvey& survey, int width) {
                {"DO NOT FIT", Align::kRight},
                {"CUT"}});
   for (const memory::CardSurvey& card : survey.cards) {
-    std::string cut = "-";
-    if (card.strict.cut.has_value()) {
-      cut = absl::StrCat(card.strict.cut->description, ": ", card.strict.cut->misfits_removed,
-                         " misfits less, ", card.strict.cut->fits_lost, " that fit lost");
-    }
     table.AddRow(
         {FormatBytes(card.capacity), Percent(card.strict.fits, Known(survey)),
          Percent(card.plan.fits, Known(survey)),
          absl::StrCat(card.strict.does_not_fit, " strict, ", card.plan.does_not_fit, " plan"),
-         cut});
+         CutText(card.strict.cut)});
   }
   return table.Render(width);
 }

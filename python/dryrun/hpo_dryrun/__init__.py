@@ -34,6 +34,6 @@ gpus            one for each GPU; of a search, that of the largest value:
   devices       of several processes or GPUs: those figures for each, else empty
   values        what depended on values that are not known
   endless       whether it was ended without a step, since it read values that are not known again and again
-  notes         sentences that a reader should know
+  notes         sentences that a reader should know, such as that a package's stand-in was used
   torch, seconds
 """

@@ -8,13 +8,14 @@ import glob
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
 
-from . import stand_ins, torch_build
+from . import packages, stand_ins, torch_build
 from .errors import DryRunError, UsageError
 
 PACKAGE = pathlib.Path(__file__).resolve().parent
@@ -22,6 +23,7 @@ LIBRARIES = PACKAGE / "lib"
 POLL_S = 0.05
 ENDING_S = 1.0  # for which a program may go on beyond what it says
 TAIL_BYTES = 1 << 16
+_SHELLS = ("sh", "bash", "dash")
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -36,6 +38,7 @@ class Request:
     steps: object = None
     timeout_s: float = 300.0
     readbacks: int = 0
+    stand_in: tuple = ()  # names of packages (packages.py)
     show_output: bool = False
     events: object = None  # path to which processes write their allocations, with ".PID" appended
 
@@ -62,10 +65,22 @@ def library_folder():
     return LIBRARIES.resolve()
 
 
+def _program(command):
+    """The first word of `command` that names a program; of a text for a shell, the first Python in it."""
+    if len(command) < 3 or os.path.basename(command[0]) not in _SHELLS or command[1] != "-c":
+        return command[0]
+    try:
+        words = shlex.split(command[2], comments=True)
+    except ValueError:
+        words = command[2].split()
+    pythons = [word for word in words if os.path.basename(word).startswith("python")]
+    return (pythons or words or command)[0]
+
+
 def _interpreter(command, path):
     """The Python that probably runs the command: the command itself, the one that a script's first
     line names, or the one in PATH."""
-    found = shutil.which(command[0], path=path)
+    found = shutil.which(_program(command), path=path)
     if found and os.path.basename(found).startswith("python"):
         return found
     with contextlib.suppress(OSError, TypeError), open(found, "rb") as file:
@@ -109,6 +124,7 @@ def environment(request, scratch):
             "context_bytes": request.context_bytes, "readbacks": request.readbacks, "events": request.events}),
         PATH=_joined(folder / "bin", env.get("PATH")),
         PYTHONPATH=_joined(PACKAGE / "hook", env.get("PYTHONPATH")), PYTHONUNBUFFERED="1")
+    env[packages.VARIABLE] = _joined(*(packages.folders()[name] for name in request.stand_in))
     env.pop("HPO_EMULATED_CONTEXT", None)
     memory = request.memory_bytes or (request.gpu.total_bytes if request.gpu.sized else None)
     if memory is not None:

@@ -7,7 +7,7 @@ fields:
     until         the time (time.time) at which the launcher may end the program; null: not yet
     rank, world_size, local_world_size
     steps, alike, phase, phases, devices, out_of_memory, error, error_type, endless, backwards, gpu_name,
-    torch, cuda, overhead, modules, values, events
+    torch, cuda, overhead, modules, values, events, stand_in (names of packages whose stand-in was imported)
 """
 
 import atexit
@@ -18,7 +18,7 @@ import os
 import sys
 import time
 
-from . import events, extensions, modules, overheads, shadow, steps, torch_build
+from . import events, extensions, modules, overheads, packages, shadow, steps, torch_build
 from .peaks import Peaks
 from .watch import Watch
 
@@ -291,7 +291,7 @@ class Observer:
                 "devices": [self._device(number, phases) for number in devices],
                 "phases": {name: {device: list(peaks) for device, peaks in found.items()}
                            for name, found in phases.items() if found},
-                "values": shadow.findings()}
+                "values": shadow.findings(), "stand_in": packages.imported()}
 
     def _device(self, number, phases):
         free, total = self._torch.cuda.mem_get_info(number)
