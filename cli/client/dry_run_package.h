@@ -8,11 +8,6 @@
 
 namespace hpo::cli {
 
-// The words that run the package by python3: the program and what comes before the package's own
-// command line. The package is looked for next to the installed program, in the build folder and in
-// Python's path.
-std::vector<std::string> DryRunPackageCommand();
-
 // Replaces this process by the package. `words` are its command line. Python says in one line where
 // the package is missing, and the exit status is 1. Returns only on failure:
 //   Internal  python3 cannot be started

@@ -31,6 +31,7 @@
 #include "common/base/status.h"
 #include "common/command_line/temporary_folder.h"
 #include "common/command_line/wrapped_line.h"
+#include "common/files/dry_run_package.h"
 #include "common/files/read_file.h"
 #include "common/study_file/study_file.h"
 #include "memory/frontier/frontier.h"
@@ -112,7 +113,7 @@ class StudyDryRun {
     const absl::StatusOr<ConfigurationRun> run =
         command_.For(frontier_.considered().configurations[index], folder);
     if (!run.ok()) return Fail(index, std::string(run.status().message()));
-    std::vector<std::string> words = DryRunPackageCommand();
+    std::vector<std::string> words = DryRunCommand("hpo: memory dry-run: ");
     words.emplace_back("--json");
     words.insert(words.end(), options_.passed_on.begin(), options_.passed_on.end());
     words.emplace_back("--");

@@ -52,6 +52,13 @@ struct DeviceProfile {
   auto operator<=>(const DeviceProfile&) const = default;
 };
 
+// Whether a worker dry-runs configurations before it runs them.
+enum class PreflightAbility {
+  kNone,     // it cannot, or must not
+  kIfAsked,  // for studies with memory.preflight
+  kAlways,   // for every study
+};
+
 struct WorkerFacts {
   std::string worker;        // human name, "host:gpu0"
   std::string instance_key;  // random per process
@@ -70,6 +77,7 @@ struct WorkerFacts {
   std::map<std::string, std::string> left_out;
   // Some of it is read again soon, as this machine lacked something at the moment.
   bool reads_again = false;
+  PreflightAbility preflight = PreflightAbility::kNone;
   bool operator==(const WorkerFacts&) const = default;
 };
 

@@ -6,6 +6,12 @@
 
 namespace hpo {
 
+template <>
+struct NamesOf<PreflightAbility> {
+  static constexpr const char* kNames[] = {"none", "if_asked", "always"};
+  static constexpr char kMeans[] = "an ability to dry-run";
+};
+
 void VisitFields(Is<ModelFacts> auto& facts, auto visit) {
   visit({"name"}, facts.name);
   visit({"shape"}, facts.shape);
@@ -52,6 +58,7 @@ void VisitFields(Is<WorkerFacts> auto& facts, auto visit) {
   visit({"data_sets", kAlways}, facts.data_sets);
   visit({.key = "serves", .presence = kIfSaid, .wire = kNotSent}, facts.serves);
   visit({"process", kIfSaid}, facts.process);
+  visit({.key = "preflight", .presence = kIfSaid, .wire = kNotSent}, facts.preflight);
 }
 
 }  // namespace hpo

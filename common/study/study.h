@@ -87,6 +87,12 @@ enum class MemoryPolicy {
   kOff,     // no estimate, no admission; OOM still handled
 };
 
+// What happens before a configuration that is not known to fit is given to a GPU.
+enum class MemoryPreflight {
+  kNone,
+  kDryRun,  // workers measure its required memory on an emulated GPU (docs/dry-run.md)
+};
+
 struct MemorySpec {
   MemoryPolicy policy = MemoryPolicy::kPlan;
   // Bytes kept free of the capacity; nullopt: 2 %, at least 256 MiB on a GPU and 0 on a CPU budget.
@@ -98,6 +104,7 @@ struct MemorySpec {
   // The parameters that memory depends on, for trainers of which nothing else is known; empty:
   // whole numbers and choices (memory/learned/learned_need.h).
   std::vector<std::string> relevant;
+  MemoryPreflight preflight = MemoryPreflight::kNone;
   bool operator==(const MemorySpec&) const = default;
 };
 

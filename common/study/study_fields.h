@@ -23,6 +23,12 @@ struct NamesOf<MemoryPolicy> {
   static constexpr char kMeans[] = "a memory policy";
   static constexpr bool kInFiles = true;
 };
+template <>
+struct NamesOf<MemoryPreflight> {
+  static constexpr const char* kNames[] = {"none", "dry-run"};
+  static constexpr char kMeans[] = "a preflight";
+  static constexpr bool kInFiles = true;
+};
 
 // A number, or "auto".
 template <>
@@ -138,6 +144,12 @@ void VisitFields(Is<MemorySpec> auto& memory, auto visit) {
          "model.width]`",
          "whole numbers and choices"},
         memory.relevant);
+  visit({"preflight", kIfSaid, "",
+         "`dry-run`: before a configuration that is not known to fit is given to a GPU, the worker "
+         "measures its required memory on an emulated one ([dry-run.md](dry-run.md#in-studies)); "
+         "for PyTorch programs of your own",
+         "`none`"},
+        memory.preflight);
 }
 
 void VisitFields(Is<SamplerSpec> auto& sampler, auto visit) {

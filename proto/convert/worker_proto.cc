@@ -46,6 +46,7 @@ v1::RegisterWorkerRequest ToProto(const WorkerFacts& facts) {
   }
   proto.mutable_left_out()->insert(facts.left_out.begin(), facts.left_out.end());
   proto.set_reads_again(facts.reads_again);
+  proto.set_preflight(ToWire<v1::PreflightAbility>(facts.preflight));
   return proto;
 }
 
@@ -62,6 +63,8 @@ absl::StatusOr<WorkerFacts> FromProto(const v1::RegisterWorkerRequest& proto) {
   }
   facts.left_out.insert(proto.left_out().begin(), proto.left_out().end());
   facts.reads_again = proto.reads_again();
+  // An older worker says nothing; what a newer one can do besides is not asked for.
+  facts.preflight = FromWire<PreflightAbility>(proto.preflight()).value_or(PreflightAbility::kNone);
   return facts;
 }
 

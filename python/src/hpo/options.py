@@ -64,6 +64,7 @@ class MemoryOptions(TypedDict, total=False):
     allow_checkpointing: bool
     allow_lower_precision: bool
     relevant: List[str]
+    preflight: str
 
 
 _LEAST_LIMIT = 1 << 20  # less is a slip of the unit: no process runs in it
