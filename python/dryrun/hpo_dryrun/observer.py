@@ -209,7 +209,9 @@ class Observer:
 
     def _waiting_optimizers(self):
         """Optimizers that have not stepped, and have parameters on a GPU that no other optimizer has stepped."""
-        optimizers = [thing for thing in gc.get_objects() if _is_optimizer(thing, self._torch)]
+        classes = {id(kind) for kind in _with_subclasses(self._torch.optim.Optimizer)}
+        # type(), not isinstance: objects of the program may answer __class__ in costly ways.
+        optimizers = [thing for thing in gc.get_objects() if id(type(thing)) in classes and "param_groups" in vars(thing)]
         done = {id(p) for o in optimizers if id(o) in self._stepped for p in _parameters(o)}
         return [o for o in optimizers if id(o) not in self._stepped
                 and any(p.is_cuda and id(p) not in done for p in _parameters(o))]
@@ -328,6 +330,5 @@ def _parameters(optimizer):
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
-def _is_optimizer(thing, torch):
-    # type(), not isinstance: objects of the program may answer __class__ in costly ways.
-    return issubclass(type(thing), torch.optim.Optimizer) and "param_groups" in vars(thing)
+def _with_subclasses(kind):
+    return {kind}.union(*map(_with_subclasses, kind.__subclasses__()))
