@@ -9,16 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "server/dispatch/offer.h"
 #include "server/dispatch/preflight_policy.h"
 #include "server/dispatch/waiting_trials.h"
 #include "server/placement/capability.h"
 
 namespace hpo::server {
 namespace {
-
-constexpr absl::Duration kLongestWait = absl::Seconds(50);
-// How often a waiting call looks whether its caller is still there.
-constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
 
 // "study #3, attempt 1": what the worker runs; empty: nothing.
 std::string RunningOn(const SchedulerState& state, const std::string& worker) {

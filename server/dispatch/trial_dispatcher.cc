@@ -18,9 +18,6 @@
 namespace hpo::server {
 namespace {
 
-constexpr absl::Duration kLongestWait = absl::Seconds(50);
-// How often a waiting call looks whether its caller is still there.
-constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
 // How often a call that is blocked, as far as its own worker goes, looks whether all others are.
 constexpr absl::Duration kBlockCheck = absl::Milliseconds(500);
 // With nothing left to do anywhere, a worker that asks again at once is slowed to this.
