@@ -173,6 +173,11 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
          spec.memory.relevant = {"train.lr", "train.size"};
        },
        "memory.relevant: expected parameters of the study, got 'train.size'"},
+      {[](StudySpec& spec) {
+         spec.memory.policy = MemoryPolicy::kOff;
+         spec.memory.preflight = MemoryPreflight::kDryRun;
+       },
+       "memory.preflight: expected none where memory.policy is off, got dry-run"},
       {[](StudySpec& spec) { spec.space.parameters.clear(); },
        "parameters: expected at least one, got none"},
       {[](StudySpec& spec) { Choices(spec, "train.batch_size").clear(); },
