@@ -8,7 +8,7 @@ from emulated import EmulatedDeployment
 from harness import BIN, DEADLINE_S, wait_until
 
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "preflight_program.py"
-FITS, TOO_LARGE = [1, 3, 8], [14, 18, 30]
+FITS, TOO_LARGE = [1, 3, 6], [14, 18, 30]
 STUDY = f"""\
 name: preflight
 objective: {{metric: loss, direction: minimize}}
