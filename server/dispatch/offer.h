@@ -10,6 +10,9 @@
 
 namespace hpo::server {
 
+// The obstacle of a worker that waits for its own dry run.
+inline constexpr char kDryRunFirst[] = "a configuration is dry-run first";
+
 struct Asker {
   WorkerFacts facts;
   std::string request_id;
