@@ -2,154 +2,238 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "memory/need/calibration.h"
 
 namespace hpo::memory {
 namespace {
-double Env(const char* n, double d) { const char* v = std::getenv(n); return v ? std::atof(v) : d; }
-const double kFactorUp = Env("FU", 1.3), kFactorDown = Env("FD", 1.3), kFloorUp = Env("LU", 0.03), kFloorDown = Env("LD", 0.03);
-const double kOwn = Env("OWN", 0.005), kComp = Env("COMP", 0.01), kQuant = Env("Q", 0.25);
-const size_t kFew = static_cast<size_t>(Env("FEW", 8));
+
+// Tuned on one half of the programs of dry_run_need_test.cc, checked on the other.
+constexpr double kErrorFactor = 1.3;  // of the largest error
+constexpr double kFewNeeds = 4.0;     // added to it, by the number of needs near the limit
+constexpr double kFewNeedsMargin = 0.25;
+constexpr double kLeastMargin = 0.03;
+constexpr double kComparisonMargin = 0.01;
+// Needs that matter to an error of which the other side of the limit is the danger.
+constexpr double kNearFromBelow = 0.7;
+constexpr double kNearFromAbove = 1.4;
+constexpr int kFewestOfChoice = 3;
 constexpr size_t kFolds = 8;
+constexpr double kOffsetQuantile = 0.25;
+// What two runs of one configuration differ by, as the workspaces that libraries choose do.
+constexpr double kOwnMargin = 64.0 * 1024.0 * 1024.0;
 
-double Real(Bytes bytes) { return static_cast<double>(bytes.count); }
-Bytes Whole(double bytes) {
+double RealOf(Bytes bytes) { return static_cast<double>(bytes.count); }
+
+Bytes WholeOf(double bytes) {
   constexpr double kLargest = static_cast<double>(int64_t{1} << 62);
-  return Bytes{static_cast<int64_t>(std::min(kLargest, std::ceil(bytes)))};
-}
-}  // namespace
-
-DryRunNeed::DryRunNeed(const SearchSpace& space, const std::vector<std::string>& relevant,
-                       std::span<const NeedObservation> seen,
-                       std::span<const DryRunFinding> findings)
-    : findings_(findings.begin(), findings.end()), terms_(space, relevant) {
-  LearnOffset(seen);
-  TakeKnown(seen);
-  if (known_.size() < kFew) return;
-  fit_.emplace(terms_, known_);
-  directions_ = DirectionsOf(fit_->terms());
-  LearnMargins(terms_);
-  LearnContradiction();
+  return Bytes{static_cast<int64_t>(std::clamp(std::ceil(bytes), 0.0, kLargest))};
 }
 
-void DryRunNeed::LearnOffset(std::span<const NeedObservation> seen) {
+double OffsetOf(const DryRunEvidence& evidence) {
+  double margin = 0.0;
+  double least = -std::numeric_limits<double>::infinity();
   std::vector<double> offsets;
-  double least = 0.0, margin = 0.0;
-  bool bounded = false;
-  for (const DryRunFinding& finding : findings_) {
-    margin = std::max(margin, Real(finding.margin));
+  for (const DryRunFinding& finding : evidence.findings) {
     if (!finding.measured) continue;
-    for (const NeedObservation& one : seen) {
-      if (one.params != finding.params) continue;
-      const double offset = Real(one.bytes) - Real(finding.required);
-      if (one.censored) {
-        least = bounded ? std::max(least, offset) : offset;
-        bounded = true;
-      } else if (!one.unmeasured) {
+    margin = std::max(margin, RealOf(finding.margin));
+    for (const NeedObservation& one : evidence.seen) {
+      if (one.params != finding.params || one.unmeasured) continue;
+      const double offset = RealOf(one.bytes) - RealOf(finding.required);
+      if (!one.censored) {
         offsets.push_back(offset);
+      } else if (offset <= 2.0 * margin) {  // else the error had another cause
+        least = std::max(least, offset);
       }
     }
   }
-  offset_ = margin;
-  if (!offsets.empty()) {
-    const auto at = offsets.begin() + static_cast<ptrdiff_t>(kQuant * static_cast<double>(offsets.size() - 1));
-    std::nth_element(offsets.begin(), at, offsets.end());
-    offset_ = std::clamp(*at, -margin, margin);
-    knows_offset_ = true;
-  }
-  if (bounded) offset_ = std::max(offset_, least);
+  if (offsets.empty()) return std::max(margin, least);
+  const double last = static_cast<double>(offsets.size() - 1);
+  const auto quantile = offsets.begin() + static_cast<ptrdiff_t>(kOffsetQuantile * last);
+  std::nth_element(offsets.begin(), quantile, offsets.end());
+  return std::max(std::clamp(*quantile, -margin, margin), least);
 }
 
-void DryRunNeed::TakeKnown(std::span<const NeedObservation> seen) {
+}  // namespace
+
+DryRunNeed::DryRunNeed(const SearchSpace& space, const std::vector<std::string>& relevant,
+                       const DryRunEvidence& evidence)
+    : findings_(evidence.findings.begin(), evidence.findings.end()),
+      around_(RealOf(evidence.usable)),
+      spare_(RealOf(evidence.spare)),
+      offset_(OffsetOf(evidence)),
+      terms_(space, relevant) {
+  TakeKnown(evidence);
+  if (known_.size() < kFewestKnown) return;
+  fit_.emplace(terms_, known_);
+  directions_ = DirectionsOf(fit_->terms());
+  margins_ = CrossValidate();
+  contradiction_ = LargestContradiction() + kComparisonMargin;
+}
+
+void DryRunNeed::TakeKnown(const DryRunEvidence& evidence) {
   for (const DryRunFinding& finding : findings_) {
     if (!finding.measured) continue;
-    known_.push_back({terms_.PointOf(finding.params), std::max(1.0, Real(finding.required) + offset_)});
+    const double needed = std::max(1.0, RealOf(finding.required) + offset_);
+    known_.push_back({terms_.PointOf(finding.params), needed});
   }
-  for (const NeedObservation& one : seen) {
-    if (one.bytes.count <= 0) continue;
-    KnownNeed need{terms_.PointOf(one.params), Real(one.bytes)};
+  for (const NeedObservation& one : evidence.seen) {
+    if (one.bytes.count <= 0 || one.unmeasured) continue;
+    const bool dry_run =
+        std::any_of(findings_.begin(), findings_.end(), [&one](const DryRunFinding& finding) {
+          return finding.measured && finding.params == one.params;
+        });
+    KnownNeed need{terms_.PointOf(one.params), RealOf(one.bytes)};
     if (one.censored) {
       ooms_.push_back(std::move(need));
-    } else {
-      ran_.push_back(need);
-      const bool dry_run = std::any_of(findings_.begin(), findings_.end(), [&](const DryRunFinding& f) { return f.measured && f.params == one.params; });
-      if (!dry_run && !one.unmeasured) known_.push_back(std::move(need));
+    } else if (!dry_run) {
+      known_.push_back(std::move(need));
     }
   }
 }
 
-void DryRunNeed::LearnMargins(const NeedTerms& candidates) {
+bool DryRunNeed::IsNearLimitFromBelow(double bytes) const {
+  return bytes > kNearFromBelow * around_;
+}
+
+bool DryRunNeed::IsNearLimitFromAbove(double bytes) const {
+  return bytes < kNearFromAbove * around_;
+}
+
+DryRunNeed::Margins DryRunNeed::CrossValidate() const {
+  Margins errors;
+  double num_above = 1.0;
+  double num_below = 1.0;
   for (size_t fold = 0; fold < kFolds; ++fold) {
     std::vector<KnownNeed> others;
     for (size_t i = 0; i < known_.size(); ++i) {
       if (i % kFolds != fold) others.push_back(known_[i]);
     }
-    const ProductFit without(candidates, others);
+    const ProductFit without(terms_, others);
     for (size_t i = fold; i < known_.size(); i += kFolds) {
-      const double predicted = without.Predict(known_[i].point);
-      const double error = std::log(known_[i].bytes / predicted) /
-                           std::sqrt(1.0 + without.Leverage(known_[i].point, predicted));
-      above_ = std::max(above_, error);
-      below_ = std::max(below_, -error);
+      const auto& [point, bytes] = known_[i];
+      const double predicted = without.Predict(point);
+      const double reach = std::sqrt(1.0 + without.Leverage(point, predicted));
+      const double error = std::log(bytes / predicted) / reach;
+      if (IsNearLimitFromBelow(bytes)) {
+        errors.above = std::max(errors.above, error);
+        num_above += 1.0;
+      }
+      if (IsNearLimitFromAbove(bytes)) {
+        errors.below = std::max(errors.below, -error);
+        num_below += 1.0;
+      }
     }
   }
-  above_ = std::max(kFloorUp, kFactorUp * above_);
-  below_ = std::max(kFloorDown, kFactorDown * below_);
+  const auto margin = [](double error, double num_near) {
+    const double scaled = (kErrorFactor + kFewNeeds / num_near) * error;
+    return std::max(kLeastMargin, scaled) + kFewNeedsMargin / num_near;
+  };
+  return {.above = margin(errors.above, num_above), .below = margin(errors.below, num_below)};
 }
 
-void DryRunNeed::LearnContradiction() {
-  for (const KnownNeed& small : known_) {
-    for (const KnownNeed& large : known_) {
-      if (small.bytes <= large.bytes || !NoLarger(small.point, large.point, directions_)) continue;
-      contradiction_ = std::max(contradiction_, std::log(small.bytes / large.bytes));
+double DryRunNeed::LargestContradiction() const {
+  double largest = 0.0;
+  for (const KnownNeed& a : known_) {
+    for (const KnownNeed& b : known_) {
+      if (a.bytes > b.bytes && NoLarger(a.point, b.point, directions_)) {
+        largest = std::max(largest, std::log(a.bytes / b.bytes));
+      }
     }
   }
-  contradiction_ += kComp;
+  return largest;
 }
 
 std::optional<LearnedFit> DryRunNeed::Decide(const ParamMap& params, Bytes usable) const {
   bool in_vain = false;
   for (const DryRunFinding& finding : findings_) {
     if (finding.params != params) continue;
-    if (finding.measured) {
-    const double needed = (Real(finding.required) + offset_) * (1.0 + kOwn);
-      return LearnedFit{.fits = needed <= Real(usable), .expected = finding.required, .needed = Whole(needed)};
-    }
     in_vain = true;
+    if (!finding.measured) continue;
+    const double expected = RealOf(finding.required) + offset_;
+    const double needed = expected + kOwnMargin;
+    return LearnedFit{.fits = needed <= RealOf(usable) + spare_,
+                      .expected = WholeOf(expected),
+                      .needed = WholeOf(needed)};
   }
   if (in_vain) return std::nullopt;
-  if (!fit_) return LearnedFit{.sure = false};
+  if (!fit_.has_value()) return LearnedFit{.sure = false};
   const NeedPoint point = terms_.PointOf(params);
-  if (auto fit = AsNeighbours(point, usable)) return fit;
-  return AsFitted(point, usable);
+  const std::optional<LearnedFit> neighbours = AsNeighbours(point, RealOf(usable));
+  return neighbours.has_value() ? neighbours : AsFitted(point, RealOf(usable));
 }
 
-std::optional<LearnedFit> DryRunNeed::AsNeighbours(const NeedPoint& point, Bytes usable) const {
-  const double by = std::exp(contradiction_);
+std::optional<LearnedFit> DryRunNeed::AsNeighbours(const NeedPoint& point, double usable) const {
+  const double margin = std::exp(contradiction_);
+  const Bytes expected = WholeOf(fit_->Predict(point));
   for (const KnownNeed& oom : ooms_) {
-    if (oom.bytes >= Real(usable) && NoLarger(oom.point, point, directions_)) {
-      return LearnedFit{.fits = false, .expected = Whole(fit_->Predict(point)), .needed = Whole(oom.bytes + 1)};
-    }
+    const double need = kNeedBeyondLimit * oom.bytes;
+    if (need <= usable * margin || !NoLarger(oom.point, point, directions_)) continue;
+    return LearnedFit{.fits = false, .expected = expected, .needed = WholeOf(need)};
   }
   for (const KnownNeed& known : known_) {
-    if (known.bytes * by <= Real(usable) && NoLarger(point, known.point, directions_)) {
-      return LearnedFit{.fits = true, .expected = Whole(fit_->Predict(point)), .needed = Whole(known.bytes * by)};
+    if (known.bytes * margin <= usable && NoLarger(point, known.point, directions_)) {
+      return LearnedFit{
+          .fits = true, .expected = expected, .needed = WholeOf(known.bytes * margin)};
     }
-    if (known.bytes > Real(usable) * by && NoLarger(known.point, point, directions_)) {
-      return LearnedFit{.fits = false, .expected = Whole(fit_->Predict(point)), .needed = Whole(known.bytes)};
+    if (known.bytes > (usable + spare_) * margin && NoLarger(known.point, point, directions_)) {
+      return LearnedFit{.fits = false, .expected = expected, .needed = WholeOf(known.bytes)};
     }
   }
   return std::nullopt;
 }
 
-LearnedFit DryRunNeed::AsFitted(const NeedPoint& point, Bytes usable) const {
+bool DryRunNeed::KnowsChoices(const NeedPoint& point, bool below) const {
+  for (size_t i = 0; i < point.choices.size(); ++i) {
+    int num_known = 0;
+    bool any_near = false;
+    for (const auto& [known, bytes] : known_) {
+      if (known.choices[i] != point.choices[i]) continue;
+      ++num_known;
+      any_near = any_near || (below ? IsNearLimitFromAbove(bytes) : IsNearLimitFromBelow(bytes));
+    }
+    if (num_known < kFewestOfChoice || !any_near) return false;
+  }
+  return true;
+}
+
+bool DryRunNeed::GrowsWithin(const NeedPoint& point, double usable) const {
+  return std::any_of(known_.begin(), known_.end(), [&](const KnownNeed& known) {
+    if (known.point.choices != point.choices) return false;
+    double most = known.bytes;
+    for (size_t i = 0; i < directions_.size(); ++i) {
+      const std::optional<double>& from = known.point.numbers[i];
+      const std::optional<double>& to = point.numbers[i];
+      if (from == to) continue;
+      if (!from || !to || *from <= 0.0 || *to <= 0.0) return false;
+      const double growth = *to / *from;
+      if (directions_[i] != Direction::kShrinks) most *= std::max(1.0, growth);
+      if (directions_[i] != Direction::kGrows) most *= std::max(1.0, 1.0 / growth);
+    }
+    return most <= usable;
+  });
+}
+
+LearnedFit DryRunNeed::AsFitted(const NeedPoint& point, double usable) const {
   const double predicted = fit_->Predict(point);
   const double reach = std::sqrt(1.0 + fit_->Leverage(point, predicted));
-  const double most = predicted * std::exp(above_ * reach);
-  const double least = predicted * std::exp(-below_ * reach);
-  if (most <= Real(usable)) return {.fits = true, .expected = Whole(predicted), .needed = Whole(most)};
-  if (least > Real(usable)) return {.fits = false, .expected = Whole(predicted), .needed = Whole(least)};
-  return {.fits = true, .expected = Whole(predicted), .needed = {}, .sure = false};
+  const double most = predicted * std::exp(margins_.above * reach);
+  const double least = predicted * std::exp(-margins_.below * reach);
+  LearnedFit answer{.fits = true, .expected = WholeOf(predicted), .needed = WholeOf(most)};
+  if (most <= usable && KnowsChoices(point, /*below=*/false) && GrowsWithin(point, usable)) {
+    return answer;
+  }
+  if (least > usable && KnowsChoices(point, /*below=*/true)) {
+    answer.fits = false;
+    answer.needed = WholeOf(least);
+    return answer;
+  }
+  answer.sure = false;
+  answer.needed = Bytes{};
+  return answer;
 }
 
 }  // namespace hpo::memory

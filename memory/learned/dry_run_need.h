@@ -3,18 +3,21 @@
 //
 // A dry run is exact about torch's allocator, and off by what it does not know of this GPU: the
 // context and the workspaces of libraries. That offset is about the same for all configurations. It
-// is estimated from those that were both dry-run and run; before there is one, the dry run's own
-// margin counts. What is known of a configuration that was neither dry-run nor run:
-//   - One that is no larger in anything than one that fits, fits; one that is no smaller than one
-//     that does not, does not. By how much needs that are known contradict this, is its margin.
-//   - A fit over sums of products (product_fit.h) beyond a margin on both sides: the largest of the
-//     errors of cross-validation, in which each need is predicted by a fit to others, by
-//     sqrt(1 + leverage), times a factor; at least a few percent. What lies within the margin is not
-//     sure.
-// Where few needs are known nothing is sure.
+// is estimated from those that were both dry-run and run: a low quantile, as what ran may have kept
+// more than it needs. Before there is one, the margin of the dry runs counts.
 //
-// Immutable; safe from any thread. A decision costs microseconds, the construction tens of
-// milliseconds. Sources: learned_need.h; docs/adr/035.
+// What is known of a configuration that was not dry-run:
+//   - One that is no larger in anything than one that fits, fits; one that is no smaller than one
+//     that does not, does not. The margin is by how much the known needs contradict this.
+//   - A sum of products (product_fit.h) that was fitted to all known needs says so beyond a margin:
+//     the largest error near the limit in cross-validation, wider where the fit has to reach far
+//     and where few needs near the limit are known. Each choice of the configuration has to be
+//     known near the limit. That it fits also has to follow from a known need of the same choices,
+//     if needs grow no faster than each number.
+// All else is not sure, and nothing is before kFewestKnown needs are known.
+//
+// Immutable; safe from any thread. A decision costs microseconds, the construction milliseconds.
+// Source: docs/adr/036-dry-runs-in-studies.md.
 #pragma once
 
 #include <optional>
@@ -39,39 +42,57 @@ struct DryRunFinding {
   Bytes margin;          // of what it does not know
 };
 
+// All that is known of a study's needs on one kind of GPU.
+struct DryRunEvidence {
+  std::span<const NeedObservation> seen;  // trials, as LearnedNeed takes them
+  std::span<const DryRunFinding> findings;
+  Bytes usable;  // near which decisions are made
+  // Memory beyond the usable bytes that is kept free only as needs are not known well: a
+  // configuration that was dry-run may use it.
+  Bytes spare;
+};
+
 class DryRunNeed {
  public:
-  // Before so many configurations are known nothing is sure but of those.
   static constexpr size_t kFewestKnown = 8;
 
-  // `relevant`: see NeedTerms. `seen`: trials, as LearnedNeed takes them.
+  // `relevant`: see NeedTerms.
   DryRunNeed(const SearchSpace& space, const std::vector<std::string>& relevant,
-             std::span<const NeedObservation> seen, std::span<const DryRunFinding> findings);
+             const DryRunEvidence& evidence);
 
   // Not `sure`: a dry run of `params` would show whether it fits; `fits` is true then. nullopt: it
   // was dry-run in vain.
   std::optional<LearnedFit> Decide(const ParamMap& params, Bytes usable) const;
 
  private:
-  void LearnOffset(std::span<const NeedObservation> seen);
-  void TakeKnown(std::span<const NeedObservation> seen);
-  void LearnMargins(const NeedTerms& candidates);
-  void LearnContradiction();
-  std::optional<LearnedFit> AsDryRun(const ParamMap& params, Bytes usable) const;
-  std::optional<LearnedFit> AsNeighbours(const NeedPoint& point, Bytes usable) const;
-  LearnedFit AsFitted(const NeedPoint& point, Bytes usable) const;
+  // Margins of the fit, logarithms: of needs above and below what is predicted.
+  struct Margins {
+    double above = 0.0;
+    double below = 0.0;
+  };
+
+  void TakeKnown(const DryRunEvidence& evidence);
+  Margins CrossValidate() const;
+  double LargestContradiction() const;
+  std::optional<LearnedFit> AsNeighbours(const NeedPoint& point, double usable) const;
+  LearnedFit AsFitted(const NeedPoint& point, double usable) const;
+  bool IsNearLimitFromBelow(double bytes) const;
+  bool IsNearLimitFromAbove(double bytes) const;
+  // Whether each choice of the point is known of enough needs, one of them on that side.
+  bool KnowsChoices(const NeedPoint& point, bool below) const;
+  // Whether a known need of the same choices, grown with each number, stays within `usable`.
+  bool GrowsWithin(const NeedPoint& point, double usable) const;
 
   std::vector<DryRunFinding> findings_;
+  double around_ = 0.0;
+  double spare_ = 0.0;
   double offset_ = 0.0;  // of a need from what its dry run found
-  bool knows_offset_ = false;
   NeedTerms terms_;
   std::vector<KnownNeed> known_;
   std::vector<KnownNeed> ooms_;  // need more
-  std::vector<KnownNeed> ran_;   // need no more
   std::optional<ProductFit> fit_;
   std::vector<Direction> directions_;
-  double above_ = 0.0;           // margins of the fit, logarithms
-  double below_ = 0.0;
+  Margins margins_;
   double contradiction_ = 0.0;  // margin of comparisons, a logarithm
 };
 

@@ -220,7 +220,8 @@ std::optional<LearnedFit> FitDecider::Learned(const ParamMap& params, Bytes capa
   if (!learns_) return std::nullopt;
   const Bytes usable = UsableBytes(capacity, device_, memory_);
   if (evidence_.dry_runs.has_value()) {
-    const std::optional<LearnedFit> fit = evidence_.dry_runs->Decide(params, usable);
+    std::optional<LearnedFit> fit = evidence_.dry_runs->Decide(params, usable);
+    if (fit.has_value() && !fit->sure && evidence_.saves_dry_runs) fit->fits = false;
     if (fit.has_value() && (fit->sure || evidence_.may_dry_run)) return fit;
   }
   return evidence_.learned.Decide(params, usable);

@@ -57,6 +57,8 @@ struct MemoryEvidence {
   std::optional<DryRunNeed> dry_runs;  // decides before `learned` does
   // Whether a configuration of which `dry_runs` is not sure may be dry-run; else `learned` decides.
   bool may_dry_run = false;
+  // It had better not be: then such a configuration counts as one that does not fit.
+  bool saves_dry_runs = false;
 };
 
 // Whether decisions for this worker go by LearnedNeed where there is no estimate: a trainer that

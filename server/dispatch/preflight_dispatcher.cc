@@ -9,16 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "server/dispatch/offer.h"
 #include "server/dispatch/preflight_policy.h"
 #include "server/dispatch/waiting_trials.h"
 #include "server/placement/capability.h"
 
 namespace hpo::server {
 namespace {
-
-constexpr absl::Duration kLongestWait = absl::Seconds(50);
-// How often a waiting call looks whether its caller is still there.
-constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
 
 // "study #3, attempt 1": what the worker runs; empty: nothing.
 std::string RunningOn(const SchedulerState& state, const std::string& worker) {
@@ -58,7 +55,7 @@ std::vector<DryRunRecord> RowsOf(const HeldProposal& held, const WorkerFacts& fa
 absl::StatusOr<std::optional<Preflight>> PreflightDispatcher::AcquirePreflight(
     const std::string& session, absl::Duration wait, const std::function<bool()>& cancelled) {
   const absl::Duration asked = state_.clock.Monotonic();
-  const absl::Duration longest = std::min(wait, kLongestWait);
+  const absl::Duration longest = std::min(wait, kLongestAcquire);
   for (;;) {
     const int64_t seen = desk_.news().generation();
     HPO_ASSIGN_OR_RETURN(const RegisteredWorker worker,
@@ -71,7 +68,7 @@ absl::StatusOr<std::optional<Preflight>> PreflightDispatcher::AcquirePreflight(
       const absl::Duration left = longest - (state_.clock.Monotonic() - asked);
       const bool over = left <= absl::ZeroDuration() || state_.work.draining();
       if (over || (cancelled && cancelled())) return std::nullopt;
-      woken = desk_.news().AwaitAfter(seen, std::min(left, kCancellationCheck));
+      woken = desk_.news().AwaitAfter(seen, std::min(left, kAcquireCancellationCheck));
     }
   }
 }

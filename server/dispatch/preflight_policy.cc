@@ -1,6 +1,18 @@
 #include "server/dispatch/preflight_policy.h"
 
 namespace hpo::server {
+namespace {
+
+// Dry runs that a study may make at once, and for each trial.
+constexpr double kFirstDryRuns = 8.0;
+constexpr double kDryRunsPerTrial = 0.25;
+
+}  // namespace
+
+bool SavesDryRuns(int64_t num_dry_runs, int64_t num_trials) {
+  const double allowed = kFirstDryRuns + kDryRunsPerTrial * static_cast<double>(num_trials);
+  return static_cast<double>(num_dry_runs) >= allowed;
+}
 
 PreflightStep StepFor(bool sure, bool other_held) {
   if (sure) return PreflightStep::kGive;

@@ -1,6 +1,8 @@
 // What becomes of a configuration of which nobody knows whether it fits a worker's GPU. Pure.
 #pragma once
 
+#include <cstdint>
+
 #include "absl/time/time.h"
 #include "common/protocol/preflight.h"
 
@@ -33,6 +35,10 @@ struct HeldSituation {
 PreflightStep StepForHeld(const HeldSituation& situation);
 // Whether its report has not come in time.
 bool IsOverdue(const HeldSituation& situation);
+
+// Whether configurations that would be dry-run are left out where others are known to fit: of a
+// study that has proposed `num_trials` and made `num_dry_runs` on this kind of GPU.
+bool SavesDryRuns(int64_t num_dry_runs, int64_t num_trials);
 
 // What a report of a dry run means for its configuration: whether it is given up. `fits`: whether
 // it fits by what is known with the report.

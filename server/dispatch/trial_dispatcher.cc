@@ -18,9 +18,6 @@
 namespace hpo::server {
 namespace {
 
-constexpr absl::Duration kLongestWait = absl::Seconds(50);
-// How often a waiting call looks whether its caller is still there.
-constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
 // How often a call that is blocked, as far as its own worker goes, looks whether all others are.
 constexpr absl::Duration kBlockCheck = absl::Milliseconds(500);
 // With nothing left to do anywhere, a worker that asks again at once is slowed to this.
@@ -67,7 +64,7 @@ absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
   const absl::Duration asked = state_.clock.Monotonic();
   HPO_ASSIGN_OR_RETURN(const RegisteredWorker worker, state_.workers.Beat(session, capacity));
   const Asker asker{.facts = worker.facts, .request_id = request_id};
-  absl::Duration longest = std::min(wait, kLongestWait);
+  absl::Duration longest = std::min(wait, kLongestAcquire);
   Offer found;
   HPO_ASSIGN_OR_RETURN(found.assignment, granter_.Replay(asker));
   for (bool first = true;; first = false) {
@@ -103,7 +100,7 @@ absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
         }
         return answer;
       }
-      woken = state_.work.AwaitAfter(seen, std::min(left, kCancellationCheck));
+      woken = state_.work.AwaitAfter(seen, std::min(left, kAcquireCancellationCheck));
       // The last one of several workers to be blocked does not wake the others.
       const absl::Duration now = state_.clock.Monotonic();
       if (woken || answer.blocked || !may_be_blocked || now < look_at) continue;

@@ -1,8 +1,11 @@
 // Tested by tests/server/scheduler/trial_scheduler_test.cc.
 #include "server/dispatch/trial_proposer.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
@@ -18,6 +21,15 @@ std::string ProposerOf(const sampler::Suggestion& suggestion) {
   return absl::StrCat(suggestion.sampler, "; ", suggestion.reason);
 }
 
+// On GPUs like the worker's.
+int64_t NumDryRuns(const StudyRuntime& study, const WorkerFacts& facts) {
+  const std::vector<DryRunRecord> dry_runs = study.dry_runs.All();
+  return std::count_if(dry_runs.begin(), dry_runs.end(), [&](const DryRunRecord& dry_run) {
+    return dry_run.position == 0 && dry_run.need.capability == facts.device.capability &&
+           dry_run.need.threads == ThreadsOf(facts.device);
+  });
+}
+
 Offer Waits() { return Offer{.assignment = {}, .obstacle = kDryRunFirst, .may_pass = true}; }
 
 }  // namespace
@@ -28,12 +40,14 @@ TrialProposer::Proposal TrialProposer::Suggest(StudyRuntime& study, const StudyS
   // No two workers are to be proposed the same while it is held for one of them.
   const TrialNumber number{study.next_number().value +
                            desk_.NumHeldForOthers(study.id(), facts.worker)};
-  const auto ask = [&](bool as_last_resort) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  enum class Scope { kSavesDryRuns, kAll, kLastResort };
+  const auto ask = [&](Scope scope) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     proposal.suggestion = study.sampler.Suggest(spec, [&](const sampler::History& seen) {
       MemoryKnowledge& knowledge = proposal.knowledge;
       knowledge = state_.KnowledgeBy(seen, study, facts);
       memory::LearnedNeed& learned = knowledge.evidence.learned;
-      if (as_last_resort) {
+      knowledge.evidence.saves_dry_runs = scope == Scope::kSavesDryRuns;
+      if (scope == Scope::kLastResort) {
         learned = learned.AsLastResort();
         knowledge.evidence.dry_runs.reset();
       }
@@ -41,11 +55,12 @@ TrialProposer::Proposal TrialProposer::Suggest(StudyRuntime& study, const StudyS
       return proposal.context;
     });
   };
-  ask(/*as_last_resort=*/false);
+  if (SavesDryRuns(NumDryRuns(study, facts), number.value)) ask(Scope::kSavesDryRuns);
+  if (!proposal.suggestion.ok()) ask(Scope::kAll);
   if (proposal.suggestion.ok()) return proposal;
   // A few errors are no reason to give a whole space up.
   if (proposal.knowledge.evidence.learned.LeavesNothing(proposal.context.capacity)) {
-    ask(/*as_last_resort=*/true);
+    ask(Scope::kLastResort);
   }
   return proposal;
 }

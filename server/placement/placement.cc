@@ -99,8 +99,15 @@ MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
   const std::vector<memory::DryRunFinding> findings = FindingsFor(worker, seen.dry_runs);
   knowledge.evidence.may_dry_run = seen.may_dry_run;
   if (seen.may_dry_run || !findings.empty()) {
-    knowledge.evidence.dry_runs.emplace(study.space, study.memory.relevant, NeedsOf(seen.history),
-                                        findings);
+    const std::vector<memory::NeedObservation> needs = NeedsOf(seen.history);
+    const Bytes capacity = memory::QuantizeCapacity(worker.capacity);
+    const Bytes usable = memory::UsableBytes(capacity, worker.device, study.memory);
+    // What a study's file says stays free; what is free by default does for the unknown.
+    const Bytes spare = study.memory.headroom.has_value() ? Bytes{} : capacity - usable;
+    knowledge.evidence.dry_runs.emplace(
+        study.space, study.memory.relevant,
+        memory::DryRunEvidence{
+            .seen = needs, .findings = findings, .usable = usable, .spare = spare});
   }
   return knowledge;
 }
