@@ -18,7 +18,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "cli/client/dry_run_package.h"
 #include "cli/client/interrupts.h"
 #include "cli/client/terminal.h"
 #include "cli/dryrun/configuration_command.h"

@@ -8,7 +8,8 @@ from emulated import EmulatedDeployment
 from harness import BIN, DEADLINE_S, wait_until
 
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "preflight_program.py"
-FITS, TOO_LARGE = [1, 3, 8], [14, 18, 30]
+FITS, TOO_LARGE = [1, 3, 6], [14, 18, 30]
+EMPTY = PROGRAM.parent  # neither data nor models are there
 STUDY = f"""\
 name: preflight
 objective: {{metric: loss, direction: minimize}}
@@ -23,7 +24,7 @@ parameters:
 
 class Preflight(unittest.TestCase):
     def test_what_does_not_fit_never_reaches_the_gpu(self):
-        with EmulatedDeployment(STUDY, "rtx3060", "/", "/nonexistent") as machine:
+        with EmulatedDeployment(STUDY, "rtx3060", data=EMPTY, models=EMPTY) as machine:
             runs = machine.folder / "runs"
             # The context is hidden from the dry run.
             worker = machine.start_worker("--gpu", "0", "--allow-commands", environment={

@@ -122,7 +122,7 @@ void DeclarePreflight(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_flag("--no-preflight", raw.no_preflight, "Make no dry runs, also where a study asks")
       ->excludes(always);
   app.add_option("--preflight-threads", options.preflight_threads,
-                 "Number of processors that a dry run may use, at the lowest priority")
+                 "Number of threads that torch computes with in a dry run, at a low priority")
       ->type_name("N")
       ->check(Between(1, 1024))
       ->capture_default_str();

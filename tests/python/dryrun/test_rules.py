@@ -327,16 +327,6 @@ def test_the_users_own_sitecustomize_runs_once_and_what_a_program_leaves_running
         os.kill(int(pids.read_text()), 0)
 
 
-@pytest.mark.parametrize(("words", "program"), [
-    (["train.sh", "a"], "train.sh"),
-    (["/bin/sh", "-c", "python3 train.py --batch 'a b'"], "python3"),
-    (["sh", "-c", "cd 'a b' || exit\nX=1 exec /venv/bin/python3.12 -m train"], "/venv/bin/python3.12"),
-    (["bash", "-c", "train 'unclosed"], "train"),
-    (["sh", "train.sh"], "sh")])
-def test_the_program_of_a_text_for_a_shell(words, program):
-    assert launch._program(words) == program
-
-
 def test_the_list_of_gpus():
     done = dry_run("--gpu", "list")
     assert done.returncode == 0

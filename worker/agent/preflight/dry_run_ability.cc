@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/files/read_file.h"
@@ -41,10 +42,13 @@ absl::Status CheckNeeds(const DryRunNeeds& needs) {
 
 absl::Status CheckDryRunPackage(const std::vector<std::string>& program,
                                 const DeviceProfile& device, const std::string& folder) {
-  const std::string gpus = folder + "/gpus";
-  const std::string log = folder + "/check.log";
-  std::error_code error;
-  std::filesystem::remove(log, error);
+  const std::string gpus = folder + "/dry_run_gpus";
+  const std::string log = folder + "/dry_run_check.log";
+  const absl::Cleanup remove = [&] {
+    std::error_code ignored;
+    std::filesystem::remove(gpus, ignored);
+    std::filesystem::remove(log, ignored);
+  };
   HPO_RETURN_IF_ERROR(WriteFileAtomically(gpus, DescribeEmulatedGpus({device})));
   TrainerCommand command{.argv = {"/bin/sh", "-c", "exec \"$@\" > /dev/null", "sh"},
                          .environment = {{"HPO_EMULATED_GPUS", gpus}},

@@ -24,8 +24,7 @@ struct DryRunNeeds {
 absl::Status CheckNeeds(const DryRunNeeds& needs);
 
 // Whether the package hpo_dryrun and its libraries are here, and can emulate `device`: runs it
-// once, for at most kCheckTime. `program`: DryRunCommand. `folder` exists, and keeps what it
-// writes.
+// once, for at most kCheckTime. `program`: DryRunCommand. `folder` exists.
 //   FailedPrecondition  the line that it has printed
 absl::Status CheckDryRunPackage(const std::vector<std::string>& program,
                                 const DeviceProfile& device, const std::string& folder);

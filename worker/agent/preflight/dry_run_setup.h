@@ -22,7 +22,7 @@ struct DryRunOptions {
   std::string mark;              // of their processes (stray_processes.h), and of no others
   std::string lock;              // TakeTurn's file
   bool has_checkpoints = false;  // whether a trial has a folder for them
-  int threads = 1;               // processors that the program may use
+  int threads = 1;               // that torch computes with
   absl::Duration timeout = absl::Seconds(120);
 };
 

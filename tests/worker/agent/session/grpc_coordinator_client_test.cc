@@ -96,7 +96,11 @@ class ScriptedWorkers final : public v1::WorkerService::Service {
     preflight_asked_ = *request;
     if (preflights_) {
       response->mutable_preflight()->set_id("p1");
-      response->mutable_preflight()->mutable_assignment()->set_memory_policy("plan");
+      v1::Assignment& assignment = *response->mutable_preflight()->mutable_assignment();
+      assignment.set_memory_policy("plan");
+      assignment.mutable_plan()->set_micro_batch(1);
+      assignment.mutable_plan()->set_effective_batch(1);
+      assignment.mutable_objective()->set_direction(v1::DIRECTION_MINIMIZE);
     }
     return status_;
   }
