@@ -237,6 +237,11 @@ absl::StatusOr<int> DryRun(Session& session, const StudyDryRunOptions& options) 
   HPO_ASSIGN_OR_RETURN(const StudySpec study, LoadStudy(options.study, overrides));
   HPO_ASSIGN_OR_RETURN(const ConfigurationCommand command,
                        ConfigurationCommand::Create(study, options.command));
+  if (command.IsTheSameForAll()) {
+    std::cerr << "hpo: warning: the command has no placeholder such as {batch}, and names no file "
+                 "that reads HPO_PARAMS: all configurations may be alike"
+              << std::endl;
+  }
   HPO_ASSIGN_OR_RETURN(memory::FrontierSpace space,
                        memory::FrontierSpaceOf(
                            study.space, {.relevant = RelevantOf(study, command, options.parameters),

@@ -2,6 +2,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "emulator/cudart/cudart.h"
 #include "emulator/host_memory.h"
@@ -30,6 +31,35 @@ char* VariableAddress(const void* symbol) {
   return address;
 }
 
+// Managed memory is the host's here: CUDA moves its pages to a GPU that uses them, and away from it
+// where the memory is wanted, so it takes nothing of the GPU for good.
+class ManagedMemory {
+ public:
+  static ManagedMemory& Get() {
+    static auto* const memory = new ManagedMemory;
+    return *memory;
+  }
+  void* Allocate(size_t bytes) {
+    void* const pointer = HostMemory::Get().Allocate(bytes);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (pointer != nullptr) pointers_.insert(pointer);
+    return pointer;
+  }
+  // False: it is none.
+  bool Free(void* pointer) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (pointers_.erase(pointer) == 0) return false;
+    }
+    HostMemory::Get().Free(pointer);
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<void*> pointers_;
+};
+
 void Log(const char* call, size_t bytes) {
   auto& log = Machine::Get().log();
   if (log.is_on()) log.Write(std::string(call) + " " + std::to_string(bytes));
@@ -56,7 +86,8 @@ cudaError_t cudaFree(void* pointer) {
   }
   Log("cudaFree", 0);
   MemoryPool* const pool = MemoryPool::OfAddress(pointer);
-  const bool done = pool != nullptr ? pool->Free(pointer) : machine.Free(pointer);
+  const bool done = pool != nullptr ? pool->Free(pointer)
+                                    : machine.Free(pointer) || ManagedMemory::Get().Free(pointer);
   return done ? cudaSuccess : Done(cudaErrorInvalidValue);
 }
 
@@ -78,6 +109,22 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned int) {
 cudaError_t cudaFreeHost(void* pointer) {
   HPO_UNSAFE_CALL(cudaFreeHost);
   HostMemory::Get().Free(pointer);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned int) {
+  HPO_UNSAFE_CALL(cudaMallocManaged);
+  if (bytes == 0) return Done(cudaErrorInvalidValue);
+  *pointer = ManagedMemory::Get().Allocate(bytes);
+  return *pointer != nullptr ? cudaSuccess : Done(cudaErrorMemoryAllocation);
+}
+
+#if CUDART_VERSION < 13000
+cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t) {
+#else
+cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned int, cudaStream_t) {
+#endif
+  HPO_CUDA_CALL(cudaMemPrefetchAsync);
   return cudaSuccess;
 }
 

@@ -384,3 +384,20 @@ def test_a_triton_kernel_of_the_program(tmp_path, monkeypatch):
     assert out[0].item() == 0
     with pytest.raises(ValueError, match="cannot be accessed"):
         kernels.double[(5,)](torch.ones(5000), out, 5000, block=1024)
+
+
+# Managed memory, as bitsandbytes' paged optimizers allocate it.
+
+
+def test_managed_memory_is_the_hosts():
+    cudart = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.split('.')[0]}")
+    torch.cuda.synchronize()
+    free = torch.cuda.mem_get_info()[0]
+    pointer = ctypes.c_void_p()
+    assert cudart.cudaMallocManaged(ctypes.byref(pointer), ctypes.c_size_t(8 * MIB), 1) == 0
+    ctypes.memset(pointer, 7, 8 * MIB)
+    assert ctypes.string_at(pointer.value + 8 * MIB - 1, 1) == b"\7"
+    assert torch.cuda.mem_get_info()[0] == free
+    assert cudart.cudaFree(pointer) == 0
+    assert cudart.cudaFree(pointer) != 0
+    cudart.cudaGetLastError()  # else torch's next call reports it

@@ -14,7 +14,7 @@ using memory::Frontier;
 using memory::FrontierVerdict;
 
 // An rnn has no kernel size.
-SearchSpace Space() {
+SearchSpace KindsSpace() {
   SearchSpace space;
   space.parameters = {{.name = "kind",
                        .domain = CategoricalDomain{{std::string("cnn"), std::string("rnn")}},
@@ -32,8 +32,9 @@ SearchSpace Space() {
 }
 
 // All six are measured: batches of 16 do not fit, but for the rnn, which is tight; the last fails.
-Frontier Measured(const std::vector<GpuDocument>& gpus, std::map<size_t, std::string>& errors) {
-  const SearchSpace space = Space();
+Frontier MeasuredKinds(const std::vector<GpuDocument>& gpus,
+                       std::map<size_t, std::string>& errors) {
+  const SearchSpace space = KindsSpace();
   Frontier frontier(
       space, *memory::FrontierSpaceOf(space, {.relevant = memory::UsualRelevant(space)}), {});
   while (const std::optional<size_t> next = frontier.Next()) {
@@ -61,7 +62,7 @@ TEST(FrontierReport, MarksEachCell) {
   const std::vector<GpuDocument> gpus = {
       {.name = "t4", .gpu = {.total = GiB(8), .margin = MiB(500)}, .measured = {}}};
   std::map<size_t, std::string> errors;
-  const Frontier frontier = Measured(gpus, errors);
+  const Frontier frontier = MeasuredKinds(gpus, errors);
   EXPECT_EQ(FrontierText({.study = "kinds",
                           .command = {"a.sh"},
                           .frontier = frontier,
@@ -92,7 +93,7 @@ TEST(FrontierReport, CountsWhatFitsInACellOfSeveral) {
   const std::vector<GpuDocument> gpus = {
       {.name = "t4", .gpu = {.total = GiB(8), .margin = MiB(500)}, .measured = {}}};
   std::map<size_t, std::string> errors;
-  const Frontier frontier = Measured(gpus, errors);
+  const Frontier frontier = MeasuredKinds(gpus, errors);
   const FrontierReport report{.study = "kinds",
                               .command = {"a.sh"},
                               .frontier = frontier,

@@ -139,7 +139,7 @@ TEST_F(StudyDryRunTest, ConclusionsAreWhatRunsWouldSay) {
 TEST_F(StudyDryRunTest, TakesTheStudysOwnCommandAndChart) {
   const ProgramResult result = Run({"--parameters", "batch", "--sample", "6"});
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(Record(), HasSubstr("python3 train.py --batch=1 --layers=2 --lr=0.0003"));
+  EXPECT_THAT(Record(), HasSubstr("python3 train.py --batch=1 --layers=2 --lr=3e-04"));
   EXPECT_THAT(result.out, HasSubstr("; 6 dry runs"));
   EXPECT_THAT(result.out, HasSubstr("\nbatch"));
   EXPECT_THAT(result.out, HasSubstr("/6"));
