@@ -45,7 +45,8 @@ def base_bytes():
 
 
 def by_dry_run(build, columns, folder):
-    found = command.dry_run(build, ["--gpu", "a100-40gb", "--steps", STEPS], [sys.executable, PROGRAM, *columns], folder)
+    words = [sys.executable, PROGRAM, *columns]
+    found = command.dry_run(build, ["--gpu", "a100-40gb", "--steps", STEPS], words, folder)
     return {"bytes": found.get("peak_reserved_bytes"), "error": found["error"]}
 
 
@@ -95,7 +96,8 @@ def judged(found):
         errors = [row["error"] for row in of_tool if row["error"] is not None]
         name = tool.replace("-", "_")
         if errors:
-            result.append(figures.figure(f"peer_worst_error_{name}", round(100 * max(errors), 2), "%", "reported", True))
+            worst = round(100 * max(errors), 2)
+            result.append(figures.figure(f"peer_worst_error_{name}", worst, "%", "reported", True))
         result.append(figures.figure(f"peer_processor_seconds_{name}", round(statistics.median(
             row["seconds"][1] for row in of_tool), 1), "s", "reported", True))
     return result
