@@ -211,7 +211,8 @@ class Observer:
         """Optimizers that have not stepped, and have parameters on a GPU that no other optimizer has stepped."""
         classes = {id(kind) for kind in _with_subclasses(self._torch.optim.Optimizer)}
         # type(), not isinstance: objects of the program may answer __class__ in costly ways.
-        optimizers = [thing for thing in gc.get_objects() if id(type(thing)) in classes and "param_groups" in vars(thing)]
+        optimizers = [thing for thing in gc.get_objects()
+                      if id(type(thing)) in classes and "param_groups" in vars(thing)]
         done = {id(p) for o in optimizers if id(o) in self._stepped for p in _parameters(o)}
         return [o for o in optimizers if id(o) not in self._stepped
                 and any(p.is_cuda and id(p) not in done for p in _parameters(o))]
