@@ -112,17 +112,20 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"rtx-pro-6000", "rtxpro6000"},  {"rtxpro6000-blackwell", "rtxpro6000"},
 };
 
-// CUDA C++ Programming Guide, technical specifications by compute capability.
+// CUDA C++ Programming Guide, technical specifications and arithmetic throughput by compute
+// capability.
 struct Limits {
   int capability;
   int threads;
+  int cores;  // 32-bit floating-point additions in a clock cycle
   int shared_kib;
   int shared_kib_per_block;
 };
 constexpr Limits kLimits[] = {
-    {60, 2048, 64, 48},    {61, 2048, 96, 48},    {70, 2048, 96, 96},   {75, 1024, 64, 64},
-    {80, 2048, 164, 163},  {86, 1536, 100, 99},   {89, 1536, 100, 99},  {90, 2048, 228, 227},
-    {100, 2048, 228, 227}, {103, 2048, 228, 227}, {120, 1536, 100, 99},
+    {60, 2048, 64, 64, 48},     {61, 2048, 128, 96, 48},   {70, 2048, 64, 96, 96},
+    {75, 1024, 64, 64, 64},     {80, 2048, 64, 164, 163},  {86, 1536, 128, 100, 99},
+    {89, 1536, 128, 100, 99},   {90, 2048, 128, 228, 227}, {100, 2048, 128, 228, 227},
+    {103, 2048, 128, 228, 227}, {120, 1536, 128, 100, 99},
 };
 
 // Written by make_libraries.py from the compiler flags that torch reports of itself.
@@ -189,6 +192,7 @@ bool SetLimits(Card& card) {
                    [&card](const Limits& limits) { return limits.capability == card.capability; });
   if (found == std::end(kLimits)) return false;
   card.threads_per_multiprocessor = found->threads;
+  card.cores_per_multiprocessor = found->cores;
   card.shared_kib_per_multiprocessor = found->shared_kib;
   card.shared_kib_per_block = found->shared_kib_per_block;
   card.reserved_shared_kib = card.capability >= 80 ? 1 : 0;

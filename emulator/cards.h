@@ -23,6 +23,7 @@ struct Card {
 
   // By compute capability.
   int threads_per_multiprocessor = 0;
+  int cores_per_multiprocessor = 0;
   int shared_kib_per_multiprocessor = 0;
   int shared_kib_per_block = 0;  // what a kernel may ask for
   int reserved_shared_kib = 0;   // taken of it by each block

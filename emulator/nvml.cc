@@ -229,6 +229,21 @@ int nvmlDeviceGetMemoryInfo_v2(void* device, MemoryV2* memory) {
   return 0;
 }
 
+int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+  HPO_NVML_CALL(nvmlDeviceGetCudaComputeCapability);
+  const Card& card = Machine::Get().settings().cards[static_cast<size_t>(CardOf(device))];
+  *major = card.capability / 10;
+  *minor = card.capability % 10;
+  return 0;
+}
+
+int nvmlDeviceGetNumGpuCores(void* device, unsigned int* count) {
+  HPO_NVML_CALL(nvmlDeviceGetNumGpuCores);
+  const Card& card = Machine::Get().settings().cards[static_cast<size_t>(CardOf(device))];
+  *count = static_cast<unsigned int>(card.num_multiprocessors * card.cores_per_multiprocessor);
+  return 0;
+}
+
 int nvmlSystemGetProcessName(unsigned int pid, char* text, unsigned int length) {
   HPO_NVML_CALL(nvmlSystemGetProcessName);
   const Settings& settings = Machine::Get().settings();

@@ -5,46 +5,18 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "common/files/dry_run_package.h"
 #include "common/files/spawn.h"
-#include "common/files/user_folder.h"
 
 namespace hpo::cli {
-namespace {
-
-constexpr char kPython[] = "python3";
-// Where the package is, seen from the folder of the program: in the build folder, in an
-// installation, and in the wheel of hpo.
-constexpr const char* kPlaces[] = {"../python/hpo_dryrun", "../lib/hpo/python/hpo_dryrun",
-                                   "../../hpo_dryrun"};
-constexpr char kFromPythonsPath[] = R"(
-import importlib.util, runpy, sys
-if importlib.util.find_spec("hpo_dryrun") is None:
-    sys.exit("hpo: memory dry-run: the Python package hpo_dryrun is missing; install its wheel, "
-             "which scripts/wheel --dry-run builds")
-runpy.run_module("hpo_dryrun", run_name="__main__", alter_sys=True)
-)";
-
-std::vector<std::string> PythonCommand() {
-  for (const char* const place : kPlaces) {
-    std::error_code error;
-    const std::filesystem::path package = std::filesystem::path(ProgramFolder()) / place;
-    if (std::filesystem::exists(package / "__main__.py", error)) {
-      return {kPython, package.lexically_normal().string()};
-    }
-  }
-  return {kPython, "-c", kFromPythonsPath};
-}
-
-}  // namespace
 
 absl::StatusOr<int> RunMemoryDryRun(const std::vector<std::string>& words) {
-  std::vector<std::string> command = PythonCommand();
+  std::vector<std::string> command = DryRunCommand("hpo: memory dry-run: ");
   command.insert(command.end(), words.begin(), words.end());
-  execvp(kPython, ExecPointers(command).data());
-  return absl::InternalError(absl::StrCat("cannot run ", kPython, ": ", std::strerror(errno),
+  execvp(command[0].c_str(), ExecPointers(command).data());
+  return absl::InternalError(absl::StrCat("cannot run ", command[0], ": ", std::strerror(errno),
                                           "; memory dry-run needs it"));
 }
 

@@ -138,6 +138,7 @@ std::string Again(const RunOptions& options, const std::vector<std::string>& mor
   for (const auto& [name, value] : options.passed_on) {
     words.insert(words.end(), {name, ShellWord(value)});
   }
+  if (options.preflight) words.emplace_back("--preflight");
   words.insert(words.end(), more.begin(), more.end());
   if (!options.worker_arguments.empty()) words.emplace_back("--");
   for (const std::string& word : options.worker_arguments) words.push_back(ShellWord(word));
@@ -494,6 +495,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   if (!spec.trainer.command.empty() && !has_trainer) {
     local.worker_arguments.emplace_back("--allow-commands");
   }
+  if (options.preflight) local.worker_arguments.emplace_back("--preflight");
   for (const auto& [name, value] : options.passed_on) {
     local.worker_arguments.insert(local.worker_arguments.end(), {name, value});
   }

@@ -25,6 +25,7 @@ struct RunOptions {
   std::string gpu;           // as hpo-worker's --gpu; empty: all cards, where there is one
   std::string device;        // empty, "cpu" or "cuda"
   int num_workers = 1;       // on the CPU
+  bool preflight = false;    // hpo-worker's --preflight
   // hpo-worker's options with their values, and any others of its arguments.
   std::vector<std::pair<std::string, std::string>> passed_on;
   std::vector<std::string> worker_arguments;

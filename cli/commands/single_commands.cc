@@ -37,6 +37,9 @@ void AddPassedOn(CLI::App& run, const std::shared_ptr<RunOptions>& options) {
            help + " (passed to hpo-worker)")
         ->type_name(type);
   }
+  run.add_flag("--preflight", options->preflight,
+               "Dry-run each configuration that is not known to fit before a GPU runs it (passed "
+               "to hpo-worker)");
 }
 
 void AddBudget(CLI::App& run, RunOptions& options) {

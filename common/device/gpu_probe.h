@@ -32,6 +32,10 @@ struct GpuState {
   Bytes free;
   // By processes, the driver's own reserve left out.
   Bytes used;
+  // "8.0"; empty where the driver does not tell, and so are these: 0.
+  std::string capability;
+  int64_t multiprocessors = 0;
+  int64_t threads_per_multiprocessor = 0;  // that it can hold at once
   std::vector<GpuProcess> processes;  // those that compute; graphics clients only count in `used`
   bool operator==(const GpuState&) const = default;
 };

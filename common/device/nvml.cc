@@ -52,6 +52,19 @@ struct ProcessV2 {
   unsigned int compute_instance;
 };
 
+// Source: CUDA C++ Programming Guide, "Compute Capabilities": 32-bit floating-point additions per
+// clock cycle, and the maximum number of resident threads, of a multiprocessor.
+struct Multiprocessor {
+  int capability;  // 10 x major + minor
+  unsigned int cores;
+  int threads;
+};
+constexpr Multiprocessor kMultiprocessors[] = {
+    {60, 64, 2048},  {61, 128, 2048},  {62, 128, 2048},  {70, 64, 2048},   {72, 64, 2048},
+    {75, 64, 1024},  {80, 64, 2048},   {86, 128, 1536},  {87, 128, 1536},  {89, 128, 1536},
+    {90, 128, 2048}, {100, 128, 2048}, {103, 128, 2048}, {120, 128, 1536},
+};
+
 Bytes ToBytes(unsigned long long count) { return Bytes{static_cast<int64_t>(count)}; }
 
 GpuProcess ToProcess(unsigned int pid, unsigned long long used) {
@@ -98,7 +111,8 @@ std::vector<GpuProcess> ReadProcessList(ReturnCode (*call)(Device, unsigned int*
 }  // namespace
 
 // The library and the calls found in it. Only the calls of which there are two kinds may be null
-// after Load: memory_v2, processes_* and process_name.
+// after Load: memory_v2 and processes_*; and those that older drivers lack: process_name,
+// capability and num_cores.
 struct NvmlProbe::Library {
   std::string path;
   LibraryHandle handle;
@@ -117,6 +131,8 @@ struct NvmlProbe::Library {
   ReturnCode (*processes_v1)(Device, unsigned int*, ProcessV1*) = nullptr;
   ReturnCode (*processes_v2)(Device, unsigned int*, ProcessV2*) = nullptr;
   ReturnCode (*process_name)(unsigned int, char*, unsigned int) = nullptr;
+  ReturnCode (*capability)(Device, int* major, int* minor) = nullptr;
+  ReturnCode (*num_cores)(Device, unsigned int*) = nullptr;
 
   ~Library() {
     if (initialized) shutdown();
@@ -130,6 +146,7 @@ struct NvmlProbe::Library {
   absl::StatusOr<unsigned int> Count() const;
   absl::StatusOr<GpuState> ReadDevice(unsigned int index) const;
   absl::Status ReadMemory(Device device, GpuState& gpu) const;
+  void ReadShape(Device device, GpuState& gpu) const;
   std::vector<GpuProcess> ReadProcesses(Device device) const;
   std::string ProcessName(int64_t pid) const;
 };
@@ -168,6 +185,8 @@ absl::Status NvmlProbe::Library::Load() {
           processes_v2);
   Resolve(library, {"nvmlDeviceGetComputeRunningProcesses"}, processes_v1);
   Resolve(library, {"nvmlSystemGetProcessName"}, process_name);
+  Resolve(library, {"nvmlDeviceGetCudaComputeCapability"}, capability);
+  Resolve(library, {"nvmlDeviceGetNumGpuCores"}, num_cores);
   return absl::OkStatus();
 }
 
@@ -197,6 +216,21 @@ absl::Status NvmlProbe::Library::ReadMemory(Device device, GpuState& gpu) const 
   gpu.free = ToBytes(memory.free);
   gpu.used = ToBytes(memory.used);
   return absl::OkStatus();
+}
+
+void NvmlProbe::Library::ReadShape(Device device, GpuState& gpu) const {
+  int major = 0;
+  int minor = 0;
+  if (capability == nullptr || capability(device, &major, &minor) != kSuccess) return;
+  gpu.capability = absl::StrCat(major, ".", minor);
+  const auto* const known =
+      std::find_if(std::begin(kMultiprocessors), std::end(kMultiprocessors),
+                   [&](const Multiprocessor& one) { return one.capability == 10 * major + minor; });
+  unsigned int cores = 0;
+  if (known == std::end(kMultiprocessors) || num_cores == nullptr) return;
+  if (num_cores(device, &cores) != kSuccess) return;
+  gpu.multiprocessors = cores / known->cores;
+  gpu.threads_per_multiprocessor = known->threads;
 }
 
 std::vector<GpuProcess> NvmlProbe::Library::ReadProcesses(Device device) const {
@@ -240,6 +274,7 @@ absl::StatusOr<GpuState> NvmlProbe::Library::ReadDevice(unsigned int index) cons
   gpu.name = text.data();
   if (driver_version(text.data(), kTextLength) == kSuccess) gpu.driver = text.data();
   HPO_RETURN_IF_ERROR(ReadMemory(device, gpu));
+  ReadShape(device, gpu);
   gpu.processes = ReadProcesses(device);
   return gpu;
 }

@@ -1,5 +1,5 @@
-// hpo-replay EVENTS < TARGETS: recorded allocation events (recorded_events.h) for other GPUs and
-// other settings of the caching allocator. python/dryrun/hpo_dryrun/replay.py runs it.
+// hpo-replay EVENTS [--least] < TARGETS: recorded allocation events (recorded_events.h) for other
+// GPUs and other settings of the caching allocator. python/dryrun/hpo_dryrun/replay.py runs it.
 //
 // A target is one line of standard input, ten numbers that are separated by spaces:
 //   USABLE     bytes that the program may hold of the GPU, without contexts and other processes
@@ -12,8 +12,9 @@
 //   CAPABILITY MULTIPROCESSORS THREADS   the GPU's shape (recorded_events.h); 0 0 0: as recorded
 // For each target and GPU of the program, one line of JSON on standard output; sizes are in bytes,
 // out_of_memory_event and unknown_from_event (event_replay.h) are null where there is none;
-// unknown_sizes is num_unknown_sizes (other_gpu.h).
-// Exit status 2, with one line on standard error, where the input is not as described.
+// unknown_sizes is num_unknown_sizes (other_gpu.h), least_bytes is LeastMemory (least_memory.h):
+// null without --least, as it takes some ten replays. Exit status 2, with one line on standard
+// error, where the input is not as described.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "memory/replay/event_replay.h"
+#include "memory/replay/least_memory.h"
 #include "memory/replay/line_words.h"
 #include "memory/replay/other_gpu.h"
 #include "memory/replay/recorded_events.h"
@@ -84,11 +86,12 @@ std::optional<Target> ReadTarget(std::string_view line) {
   return target;
 }
 
-std::string EventOrNull(const std::optional<size_t>& event) {
-  return event.has_value() ? std::to_string(*event) : "null";
+template <typename Number>
+std::string NumberOrNull(const std::optional<Number>& number) {
+  return number.has_value() ? std::to_string(*number) : "null";
 }
 
-void Replay(const RecordedDevice& device, const Target& target, int64_t number) {
+void Replay(const RecordedDevice& device, const Target& target, int64_t number, bool wants_least) {
   AllocatorOptions options = target.options;
   const double fraction = target.fraction.value_or(device.memory_fraction);
   if (fraction < 1.0) {
@@ -97,17 +100,22 @@ void Replay(const RecordedDevice& device, const Target& target, int64_t number) 
   }
   const RecordingOnGpu recording = OnGpu(device, target.gpu);
   const EventReplay result = ReplayEvents(recording.device, options);
+  std::optional<int64_t> least;
+  if (wants_least) {
+    const int64_t beyond = std::max<int64_t>(0, (options.card.total - options.card.left).count);
+    least = LeastMemory(recording.device, options, fraction, beyond);
+  }
   const auto sized = [](Bytes bytes) { return static_cast<long long>(bytes.count); };
   std::printf(
       "{\"target\": %lld, \"device\": %lld, \"allocated_peak\": %lld, \"reserved_peak\": %lld, "
       "\"retries\": %lld, \"out_of_memory_event\": %s, \"unknown_from_event\": %s, "
-      "\"unknown_sizes\": %lld}\n",
+      "\"unknown_sizes\": %lld, \"least_bytes\": %s}\n",
       static_cast<long long>(number), static_cast<long long>(device.number),
       sized(result.stats.allocated_peak), sized(result.stats.reserved_peak),
       static_cast<long long>(result.stats.num_retries),
-      EventOrNull(result.out_of_memory_event).c_str(),
-      EventOrNull(result.unknown_from_event).c_str(),
-      static_cast<long long>(recording.num_unknown_sizes));
+      NumberOrNull(result.out_of_memory_event).c_str(),
+      NumberOrNull(result.unknown_from_event).c_str(),
+      static_cast<long long>(recording.num_unknown_sizes), NumberOrNull(least).c_str());
 }
 
 int Fail(const std::string& complaint) {
@@ -115,7 +123,7 @@ int Fail(const std::string& complaint) {
   return 2;
 }
 
-int ReplayAll(const std::string& path) {
+int ReplayAll(const std::string& path, bool wants_least) {
   const std::optional<std::string> text = ReadFile(path.c_str());
   if (!text.has_value()) return Fail(path + ": expected a recording, and it cannot be read");
   const auto read = ReadRecordedEvents(*text);
@@ -135,7 +143,7 @@ int ReplayAll(const std::string& path) {
                   std::string(line) + "'");
     }
     for (const RecordedDevice& device : std::get<std::vector<RecordedDevice>>(read)) {
-      Replay(device, *target, number);
+      Replay(device, *target, number, wants_least);
     }
   }
   return 0;
@@ -145,7 +153,8 @@ int ReplayAll(const std::string& path) {
 }  // namespace hpo::memory
 
 int main(int argc, char** argv) {
-  if (argc == 2) return hpo::memory::ReplayAll(argv[1]);
-  std::fputs("usage: hpo-replay EVENTS < TARGETS\n", stderr);
+  const bool wants_least = argc == 3 && std::string_view(argv[2]) == "--least";
+  if (argc == 2 || wants_least) return hpo::memory::ReplayAll(argv[1], wants_least);
+  std::fputs("usage: hpo-replay EVENTS [--least] < TARGETS\n", stderr);
   return 2;
 }

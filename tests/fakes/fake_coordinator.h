@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,6 +109,17 @@ class FakeCoordinator final : public agent::CoordinatorClient {
     register_status_ = std::move(status);
   }
 
+  void AddPreflight(Preflight preflight) {
+    absl::MutexLock lock(&mutex_);
+    preflights_.push_back(std::move(preflight));
+  }
+
+  // The next reports of dry runs fail with these, one each.
+  void FailPreflightReports(std::vector<absl::Status> failures) {
+    absl::MutexLock lock(&mutex_);
+    preflight_failures_.assign(failures.begin(), failures.end());
+  }
+
   // All studies are finished once the queue is empty (the default), or never.
   void NeverFinish() {
     absl::MutexLock lock(&mutex_);
@@ -171,6 +183,17 @@ class FakeCoordinator final : public agent::CoordinatorClient {
     return named_in_goodbye_;
   }
 
+  // Reports of dry runs that were taken.
+  std::vector<PreflightReport> preflight_reports() const {
+    absl::MutexLock lock(&mutex_);
+    return preflight_reports_;
+  }
+  // Calls of AcquirePreflight.
+  int num_preflight_asks() const {
+    absl::MutexLock lock(&mutex_);
+    return num_preflight_asks_;
+  }
+
   int num_goodbyes() const {
     absl::MutexLock lock(&mutex_);
     return num_goodbyes_;
@@ -189,6 +212,16 @@ class FakeCoordinator final : public agent::CoordinatorClient {
   bool AwaitAcquires(size_t count) const {
     absl::MutexLock lock(&mutex_);
     const auto reached = [&] { return capacities_.size() >= count; };
+    return mutex_.AwaitWithTimeout(absl::Condition(&reached), kPatience);
+  }
+  bool AwaitPreflightReports(size_t count) const {
+    absl::MutexLock lock(&mutex_);
+    const auto reached = [&] { return preflight_reports_.size() >= count; };
+    return mutex_.AwaitWithTimeout(absl::Condition(&reached), kPatience);
+  }
+  bool AwaitPreflightAsks(int count) const {
+    absl::MutexLock lock(&mutex_);
+    const auto reached = [&] { return num_preflight_asks_ >= count; };
     return mutex_.AwaitWithTimeout(absl::Condition(&reached), kPatience);
   }
   // What people should know has `part` in it.
@@ -350,6 +383,39 @@ class FakeCoordinator final : public agent::CoordinatorClient {
     return TrialState::kQueued;
   }
 
+  absl::StatusOr<std::optional<Preflight>> AcquirePreflight(
+      const std::string& session, absl::Duration wait,
+      const std::function<bool()>& cancelled) override {
+    absl::MutexLock lock(&mutex_);
+    ++num_preflight_asks_;
+    if (absl::Status away = AwayStatus(); !away.ok()) return away;
+    const auto over = [&] { return away_ || !preflights_.empty() || session != session_; };
+    const SystemClock clock;
+    const absl::Duration deadline = clock.Monotonic() + wait;
+    while (!over() && !cancelled() && clock.Monotonic() < deadline) {
+      mutex_.AwaitWithTimeout(absl::Condition(&over), absl::Milliseconds(10));
+    }
+    if (session != session_) return absl::NotFoundError("unknown session");
+    if (cancelled()) return absl::CancelledError("cancelled");
+    if (preflights_.empty()) return std::nullopt;
+    Preflight preflight = std::move(preflights_.front());
+    preflights_.pop_front();
+    return preflight;
+  }
+
+  absl::Status ReportPreflight(const std::string& session, const PreflightReport& report) override {
+    absl::MutexLock lock(&mutex_);
+    if (absl::Status away = AwayStatus(); !away.ok()) return away;
+    if (!preflight_failures_.empty()) {
+      const absl::Status failure = preflight_failures_.front();
+      preflight_failures_.pop_front();
+      return failure;
+    }
+    if (session != session_) return absl::NotFoundError("unknown session");
+    preflight_reports_.push_back(report);
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<std::vector<agent::StudyData>> ListStudyData() override {
     absl::MutexLock lock(&mutex_);
     if (absl::Status away = AwayStatus(); !away.ok()) return away;
@@ -366,6 +432,10 @@ class FakeCoordinator final : public agent::CoordinatorClient {
   }
 
   mutable absl::Mutex mutex_;
+  std::deque<Preflight> preflights_ ABSL_GUARDED_BY(mutex_);
+  std::deque<absl::Status> preflight_failures_ ABSL_GUARDED_BY(mutex_);
+  std::vector<PreflightReport> preflight_reports_ ABSL_GUARDED_BY(mutex_);
+  int num_preflight_asks_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<absl::Status> acquire_failures_ ABSL_GUARDED_BY(mutex_);
   std::deque<Assignment> queue_ ABSL_GUARDED_BY(mutex_);
   bool away_ ABSL_GUARDED_BY(mutex_) = false;

@@ -20,17 +20,21 @@
 #include "common/command_line/standard_streams.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
+#include "common/files/dry_run_package.h"
 #include "common/files/user_folder.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/attempt/state_folder.h"
 #include "worker/agent/device/select_gpu.h"
 #include "worker/agent/loop/agent_loop.h"
 #include "worker/agent/loop/fleet.h"
+#include "worker/agent/preflight/dry_run_ability.h"
+#include "worker/agent/preflight/dry_runner.h"
 #include "worker/agent/process/stray_processes.h"
 #include "worker/agent/process/wait_for_machine.h"
 #include "worker/agent/session/grpc_coordinator_client.h"
 #include "worker/agent/session/study_command.h"
 #include "worker/agent/worker_options.h"
+#include "worker/command/command_template.h"
 
 namespace hpo::agent {
 namespace {
@@ -227,6 +231,106 @@ std::variant<WorkerOptions, AgentResult> WithStudysCommand(WorkerOptions options
   return options;
 }
 
+AgentOptions OptionsOfAgent(const WorkerOptions& options, const Device& device,
+                            const OwnState& own) {
+  const std::string& state = own.folder.path;
+  AgentOptions agent;
+  agent.worker = own.name;
+  agent.version = WorkerVersion();
+  agent.device = device.trainer_device;
+  agent.instance_file = state + "/instance";
+  agent.runs_folder = state + "/runs";
+  agent.server = options.server;
+  agent.studies = options.studies;
+  agent.own_trainer = !options.trainer.empty();
+  if (options.IsPlainProgram()) {
+    agent.command = {.option = options.allow_commands ? "trainer.command" : "--trainer",
+                     .text = options.trainer,
+                     .metrics_file = options.metrics_file};
+  }
+  agent.max_trials = options.max_trials;
+  agent.stay = options.stay;
+  agent.num_kept_models = options.num_kept_models;
+  if (options.keep_all_models) agent.num_kept_models.reset();
+  agent.checkpoints = options.checkpoints;
+  agent.connect_timeout = options.connect_timeout;
+  if (options.stop_grace) {
+    agent.attempt.stop_grace = *options.stop_grace;
+    agent.attempt.longest_stop_grace = *options.stop_grace;
+  }
+  return agent;
+}
+
+// What dry runs of configurations take.
+struct OwnDryRuns {
+  OwnDryRuns(std::unique_ptr<CoordinatorClient> connected, std::unique_ptr<DryRunner> made,
+             PreflightAbility ability)
+      : client(std::move(connected)),
+        runner(std::move(made)),
+        services{.client = *client, .runner = *runner, .ability = ability} {}
+
+  const std::unique_ptr<CoordinatorClient> client;
+  const std::unique_ptr<DryRunner> runner;
+  PreflightServices services;
+};
+
+DryRunOptions OptionsOfDryRuns(const WorkerOptions& options, const Device& device,
+                               const std::string& state) {
+  DryRunOptions dry_runs{
+      .program = DryRunCommand(/*caller=*/""),
+      .command = options.trainer,
+      .environment = device.trainer_environment,
+      // Absolute: the program may run in another folder.
+      .folder = fs::absolute(state).string() + "/preflight",
+      .lock = absl::StrCat(options.state_dir, "/preflight-", HostName(), ".lock"),
+      .has_checkpoints = !options.checkpoints.root.empty(),
+      .threads = options.preflight_threads,
+      .timeout = options.preflight_timeout};
+  RemoveDryRun(dry_runs.folder);
+  dry_runs.mark = RenewTrainerMark(state, "preflight_mark");
+  return dry_runs;
+}
+
+// Why this worker makes no dry runs; OK where it does.
+absl::Status CheckDryRuns(const WorkerOptions& options, const DeviceProfile& device,
+                          const std::vector<std::string>& program, const std::string& state) {
+  HPO_RETURN_IF_ERROR(
+      CheckNeeds({.is_plain_program = !options.trainer.empty() && options.IsPlainProgram(),
+                  .plans = command::CommandTemplate(options.trainer).Has("micro_batch"),
+                  .device = device}));
+  return CheckDryRunPackage(program, device, state);
+}
+
+// nullptr where there are none, and the log says why.
+//   InvalidArgument  --preflight was given
+absl::StatusOr<std::unique_ptr<OwnDryRuns>> MakeDryRuns(const WorkerOptions& options,
+                                                        const Device& device,
+                                                        const std::string& state,
+                                                        const ModelCatalog& models,
+                                                        const DataCatalog& data) {
+  if (options.preflight == PreflightWish::kNever) return nullptr;
+  const bool always = options.preflight == PreflightWish::kAlways;
+  const absl::StatusOr<DeviceProfile> profile = device.capacity->Profile();
+  // A GPU that does not answer now is waited for later.
+  if (!profile.ok()) return nullptr;
+  DryRunOptions dry_runs = OptionsOfDryRuns(options, device, state);
+  const absl::Status able = CheckDryRuns(options, *profile, dry_runs.program, state);
+  if (!able.ok() && always) {
+    return absl::InvalidArgumentError(absl::StrCat("--preflight: ", able.message()));
+  }
+  if (!able.ok()) {
+    const bool is_program = !options.trainer.empty() && !options.cpu;
+    spdlog::log(is_program ? spdlog::level::info : spdlog::level::debug,
+                "configurations are not dry-run here (memory.preflight): {}",
+                std::string(able.message()));
+    return nullptr;
+  }
+  return std::make_unique<OwnDryRuns>(
+      ConnectCoordinator(options.server),
+      std::make_unique<ProcessDryRunner>(std::move(dry_runs), *profile, models, data),
+      always ? PreflightAbility::kAlways : PreflightAbility::kIfAsked);
+}
+
 absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& given, StopSignal& stop) {
   const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(given.server);
   const std::variant<WorkerOptions, AgentResult> with_command =
@@ -252,6 +356,8 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& given, StopSignal& st
                     .stopped = [&stop] { return stop.raised(); }});
   const std::unique_ptr<TrainerLauncher> launcher = MakeLauncher(options, device, mark);
   std::optional<DeviceProfiles> profiles = MakeProfiles(options, device, state);
+  HPO_ASSIGN_OR_RETURN(const std::unique_ptr<OwnDryRuns> dry_runs,
+                       MakeDryRuns(options, device, state, models, data));
   const std::unique_ptr<CoordinatorClient> heartbeats = ConnectCoordinator(options.server);
   const AgentServices services{.client = *client,
                                .heartbeat_client = *heartbeats,
@@ -262,31 +368,9 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& given, StopSignal& st
                                .outbox = own->outbox,
                                .stop = stop,
                                .count_oom_kills = CountOomKills,
-                               .device_profiles = profiles.has_value() ? &*profiles : nullptr};
-  AgentOptions agent;
-  agent.worker = own->name;
-  agent.version = WorkerVersion();
-  agent.device = device.trainer_device;
-  agent.instance_file = state + "/instance";
-  agent.runs_folder = state + "/runs";
-  agent.server = options.server;
-  agent.studies = options.studies;
-  agent.own_trainer = !options.trainer.empty();
-  if (options.IsPlainProgram()) {
-    agent.command = {.option = options.allow_commands ? "trainer.command" : "--trainer",
-                     .text = options.trainer,
-                     .metrics_file = options.metrics_file};
-  }
-  agent.max_trials = options.max_trials;
-  agent.stay = options.stay;
-  agent.num_kept_models = options.num_kept_models;
-  if (options.keep_all_models) agent.num_kept_models.reset();
-  agent.checkpoints = options.checkpoints;
-  agent.connect_timeout = options.connect_timeout;
-  if (options.stop_grace) {
-    agent.attempt.stop_grace = *options.stop_grace;
-    agent.attempt.longest_stop_grace = *options.stop_grace;
-  }
+                               .device_profiles = profiles.has_value() ? &*profiles : nullptr,
+                               .preflight = dry_runs == nullptr ? nullptr : &dry_runs->services};
+  const AgentOptions agent = OptionsOfAgent(options, device, *own);
   TrainerSlotOptions slot;
   slot.log_path = state + "/trainer.log";
   slot.is_own_program = !options.trainer.empty() && !options.IsPlainProgram();

@@ -67,6 +67,9 @@ struct RawOptions {
   std::string checkpoint_quota;
   std::string time_limit;
   std::string stop_grace;
+  bool preflight = false;
+  bool no_preflight = false;
+  std::string preflight_timeout = "120s";
 };
 
 void DeclareCheckpoints(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
@@ -108,6 +111,24 @@ void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
                  "JSON file in which the program writes its metrics, such as "
                  "{output_dir}/metrics.json [default: the lines of JSON that it prints]")
       ->type_name("PATH");
+}
+
+void DeclarePreflight(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
+  CLI::Option* const always = app.add_flag(
+      "--preflight", raw.preflight,
+      "Measure the required memory of each configuration by a dry run on an emulated GPU, before "
+      "the GPU runs it, where it is not known to fit; for PyTorch programs of your own [default: "
+      "for studies that ask for it, memory.preflight]");
+  app.add_flag("--no-preflight", raw.no_preflight, "Make no dry runs, also where a study asks")
+      ->excludes(always);
+  app.add_option("--preflight-threads", options.preflight_threads,
+                 "Number of processors that a dry run may use, at the lowest priority")
+      ->type_name("N")
+      ->check(Between(1, 1024))
+      ->capture_default_str();
+  app.add_option("--preflight-timeout", raw.preflight_timeout,
+                 "Longest time of a dry run, such as 120s or 5m")
+      ->capture_default_str();
 }
 
 void DeclareDevice(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
@@ -177,6 +198,7 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
                "Keep the trained model of every completed trial in --state-dir")
       ->excludes(num_kept);
   DeclareCheckpoints(app, options, raw);
+  DeclarePreflight(app, options, raw);
   app.add_option(
       "--time-limit", raw.time_limit,
       "End within this time, such as 8h; the running trial is saved and requeued before");
@@ -218,8 +240,21 @@ absl::Status ConvertTrainer(WorkerOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status ConvertPreflight(const RawOptions& raw, WorkerOptions& options) {
+  if (raw.preflight) options.preflight = PreflightWish::kAlways;
+  if (raw.no_preflight) options.preflight = PreflightWish::kNever;
+  HPO_RETURN_IF_ERROR(
+      ConvertDuration("--preflight-timeout", raw.preflight_timeout, options.preflight_timeout));
+  if (options.preflight_timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("--preflight-timeout: expected more than 0s, got " +
+                                      raw.preflight_timeout);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
   HPO_RETURN_IF_ERROR(ConvertTrainer(options));
+  HPO_RETURN_IF_ERROR(ConvertPreflight(raw, options));
   options.cpu = raw.device == "cpu";
   HPO_RETURN_IF_ERROR(
       ConvertDuration("--connect-timeout", raw.connect_timeout, options.connect_timeout));

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "common/base/bytes.h"
 #include "worker/agent/attempt/checkpoint_folders.h"
+#include "worker/agent/preflight/dry_run_ability.h"
 
 namespace hpo::agent {
 
@@ -42,6 +43,9 @@ struct WorkerOptions {
   int64_t num_kept_models = 1;
   bool keep_all_models = false;
   CheckpointOptions checkpoints;
+  PreflightWish preflight = PreflightWish::kIfAsked;
+  int preflight_threads = 1;
+  absl::Duration preflight_timeout = absl::Seconds(120);  // of one run of the program
   absl::Duration time_limit = absl::InfiniteDuration();
   std::optional<absl::Duration> stop_grace;  // nullopt: as the trainer says
   absl::Duration connect_timeout = absl::Minutes(5);

@@ -1,12 +1,17 @@
 #include "worker/command/program_files.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "common/base/status.h"
+#include "common/files/write_file.h"
+#include "worker/command/param_text.h"
 
 namespace hpo::command {
 namespace {
@@ -40,6 +45,28 @@ bool ReadsParamVariables(const std::string& command) {
     }
   }
   return absl::StrContains(command, "HPO_PARAM");
+}
+
+// Python would keep what it prints until there is enough of it; TensorFlow and JAX would take the
+// whole card at once, so that what a trial needs could not be seen.
+std::map<std::string, std::string> ProgramEnvironment(const TrainerJob& job) {
+  std::map<std::string, std::string> environment = ParamVariables(job.task.params);
+  environment.emplace("HPO_OUTPUT_DIR", job.output_dir);
+  for (const auto& [name, value] :
+       {std::pair{"PYTHONUNBUFFERED", "1"}, std::pair{"TF_FORCE_GPU_ALLOW_GROWTH", "true"},
+        std::pair{"XLA_PYTHON_CLIENT_PREALLOCATE", "false"}}) {
+    if (std::getenv(name) == nullptr) environment.emplace(name, value);
+  }
+  return environment;
+}
+
+absl::Status WriteConfigs(const CommandTemplate& command, const TrainerJob& job,
+                          const std::map<std::string, std::string>& values) {
+  for (const char* place : {"config", "config:yaml", "config:json"}) {
+    if (!command.Has(place) || job.task.params.contains(place)) continue;
+    HPO_RETURN_IF_ERROR(WriteFileAtomically(values.at(place), ConfigText(job.task.params)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace hpo::command

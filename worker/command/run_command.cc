@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -18,11 +17,10 @@
 #include "common/base/status.h"
 #include "common/device/process_tree.h"
 #include "common/files/read_file.h"
-#include "common/files/write_file.h"
 #include "worker/command/card_watch.h"
 #include "worker/command/child_process.h"
 #include "worker/command/judge_run.h"
-#include "worker/command/param_text.h"
+#include "worker/command/program_files.h"
 
 namespace hpo::command {
 namespace {
@@ -47,19 +45,6 @@ RunExit ExitOf(int status) {
   const int code = WEXITSTATUS(status);
   if (code > 128 && code < 128 + NSIG) return {.signal = code - 128};
   return {.code = code};
-}
-
-// Python would keep what it prints until there is enough of it; TensorFlow and JAX would take the
-// whole card at once, so that what a trial needs could not be seen.
-std::map<std::string, std::string> ProgramEnvironment(const TrainerJob& job) {
-  std::map<std::string, std::string> environment = ParamVariables(job.task.params);
-  environment.emplace("HPO_OUTPUT_DIR", job.output_dir);
-  for (const auto& [name, value] :
-       {std::pair{"PYTHONUNBUFFERED", "1"}, std::pair{"TF_FORCE_GPU_ALLOW_GROWTH", "true"},
-        std::pair{"XLA_PYTHON_CLIENT_PREALLOCATE", "false"}}) {
-    if (std::getenv(name) == nullptr) environment.emplace(name, value);
-  }
-  return environment;
 }
 
 // The card as it is now; nullopt where it cannot be watched.
@@ -98,7 +83,7 @@ class CommandRun {
         options_.metrics_file.Fill(job_.task.params, values, /*for_shell=*/false);
     if (!metrics_file.ok()) return Misconfigured("--metrics-file", metrics_file.status());
     facts_.metrics_file = *std::move(metrics_file);
-    const absl::Status configured = WriteConfigs(values);
+    const absl::Status configured = WriteConfigs(options_.command, job_, values);
     if (!configured.ok()) return CannotRun(configured);
     const FileTime before = WrittenAt(facts_.metrics_file);
     absl::StatusOr<std::unique_ptr<ChildProcess>> child =
@@ -137,15 +122,6 @@ class CommandRun {
   static RunVerdict CannotRun(const absl::Status& status) {
     return {
         Failed{.failure_class = FailureClass::kInternal, .message = std::string(status.message())}};
-  }
-
-  // The files that the command names.
-  absl::Status WriteConfigs(const std::map<std::string, std::string>& values) const {
-    for (const char* place : {"config", "config:yaml", "config:json"}) {
-      if (!options_.command.Has(place) || job_.task.params.contains(place)) continue;
-      HPO_RETURN_IF_ERROR(WriteFileAtomically(values.at(place), ConfigText(job_.task.params)));
-    }
-    return absl::OkStatus();
   }
 
   void Send(const std::vector<Measurement>& measured) {

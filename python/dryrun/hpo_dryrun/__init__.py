@@ -13,11 +13,14 @@ gpus            one for each GPU; of a search, that of the largest value:
   capability    80 is compute capability 8.0
   allocator     the settings of --allocator, or null
   source        how it is known: "run", or "replay of GPU": the recorded allocations of that GPU's run, whose
-                capability and number of threads are the same
+                capability and number of threads are the same; with --ample "run with ample memory" and "replay of
+                GPU with ample memory", whose number of threads may differ
   verdict       fits, tight (within the margin, or torch had to free its cache), does not fit, unknown
   total_bytes, required_bytes, spare_bytes (total - required), margin_bytes
   needs_bytes   where it does not fit: required_bytes of a second run with ample memory, else null. The
                 figures below are of that run then
+  least_bytes   the least memory of the GPU with which the program runs, to 2 MiB: torch's allocator frees its
+                cache where it must, and what is required beyond it. null: not known
   peak_allocated_bytes, peak_reserved_bytes   of torch's caching allocator
   fragmentation_bytes                         reserved and not allocated, at the peaks
   context_bytes, workspace_bytes, other_bytes, overhead_source   required beyond torch's allocator:
@@ -34,6 +37,7 @@ gpus            one for each GPU; of a search, that of the largest value:
   devices       of several processes or GPUs: those figures for each, else empty
   values        what depended on values that are not known
   endless       whether it was ended without a step, since it read values that are not known again and again
+  reads_free_memory      whether the program asked how much memory is free, and may have gone by it
   notes         sentences that a reader should know
   torch, seconds
 """

@@ -4,17 +4,19 @@ import argparse
 import dataclasses
 import difflib
 import json
+import os
 import signal
 import sys
 import time
 
-from . import gpus, largest, launch, report, several, verdict
+from . import ample, gpus, largest, launch, report, several, verdict
 from .errors import DryRunError, UsageError
 from .sizes import parse_size, show
 
 PROGRAM = "hpo memory dry-run"
 READBACKS = 2000
 AMPLE_BYTES = 4 << 40
+LOWEST_PRIORITY = 19
 DESCRIPTION = """\
 Runs a PyTorch program unchanged on an emulated GPU until it has seen enough
 steps, ends it, and reports the GPU memory that it requires. No GPU is needed,
@@ -83,6 +85,11 @@ def parser():
         help="settings of torch's allocator, as PYTORCH_ALLOC_CONF has them, such as expandable_segments:True; given "
              "again, each is tried [default: those of the environment]")
     add("--context", metavar="SIZE", help="memory of the CUDA context [default: by GPU and versions]")
+    add("--ample", action="store_true",
+        help="run once with ample memory, and replay that for each GPU: quicker where the program does not fit, but what "
+             "it does where memory is short is not seen")
+    add("--threads", type=_steps, metavar="N",
+        help="processors that the program may use, at the lowest priority [default: all]")
     add("--readbacks", type=_steps, metavar="N", default=READBACKS,
         help=f"reads of values that are not known without an optimizer step, after which the program is ended [default: "
              f"{READBACKS}]")
@@ -103,6 +110,8 @@ def _parse(words):
     given.allocator = given.allocator or [None]
     if given.largest and len(given.allocator) > 1:
         raise UsageError("--largest: expected one --allocator, got several")
+    if given.largest and given.ample:
+        raise UsageError("--largest and --ample: expected one of the two, got both")
     if not given.command:
         raise UsageError("expected a command after --, such as -- python3 train.py, got none")
     return given
@@ -153,19 +162,37 @@ def _dry_run(request):
     found = verdict.assess(_run(request), request.gpu)
     found.update(source="run", needs_bytes=None, allocator=request.allocator)
     if found["verdict"] == verdict.DOES_NOT_FIT:
-        ample = dataclasses.replace(request, memory_bytes=AMPLE_BYTES, events=None)
         try:
-            more = verdict.assess(_run(ample), request.gpu)
+            more = _ample_run(request)
         except DryRunError as error:
             found["notes"].append(f"with ample memory: {error}")
             return found
         for name in ("phases", "modules", "steps", "steps_alike", "evaluation", "required_bytes", "other_bytes",
-                     "peak_allocated_bytes", "peak_reserved_bytes", "fragmentation_bytes"):
+                     "peak_allocated_bytes", "peak_reserved_bytes", "fragmentation_bytes", "events"):
             found[name] = more[name]
         found["needs_bytes"] = more["required_bytes"]
         found["seconds"] = round(found["seconds"] + more["seconds"], 1)
         found["spare_bytes"] = found["total_bytes"] - found["required_bytes"]
     return found
+
+
+def _ample_run(request):
+    """The document of a run with more memory than any GPU has."""
+    found = verdict.assess(_run(dataclasses.replace(request, memory_bytes=AMPLE_BYTES)), request.gpu)
+    found.update(source="run", needs_bytes=None, allocator=request.allocator)
+    return found
+
+
+def _documents(given, chosen):
+    def request(gpu, allocator, events):
+        return _request(given, gpu, given.command, allocator, events)
+
+    def run(*asked):
+        return _dry_run(request(*asked))
+
+    if given.ample:
+        return ample.documents(chosen, given.allocator, lambda *asked: _ample_run(request(*asked)), run)
+    return several.documents(chosen, given.allocator, run)
 
 
 def _search(given, gpu, bounds):
@@ -208,8 +235,7 @@ def _answer(given):
             document["gpus"].append(found)
             document["largest"].append(search)
     else:
-        document["gpus"] = several.documents(chosen, given.allocator, lambda gpu, allocator, events: _dry_run(
-            _request(given, gpu, given.command, allocator, events)))
+        document["gpus"] = _documents(given, chosen)
     for found in document["gpus"]:
         del found["events"]
     return document
@@ -230,6 +256,15 @@ def _list():
     return 0
 
 
+def _use_processors(count):
+    """Of this process and those that it starts."""
+    os.nice(LOWEST_PRIORITY)
+    allowed = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, allowed[-count:])
+    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = str(min(count, len(allowed)))
+
+
 def _stop(number, _frame):
     launch.end_descendants()
     sys.stderr.write("\n" if sys.stderr.isatty() else "")
@@ -243,6 +278,8 @@ def main(words=None):
         given = _parse(sys.argv[1:] if words is None else words)
         if given.gpu == ["list"]:
             return _list()
+        if given.threads:
+            _use_processors(given.threads)
         document = _answer(given)
     except DryRunError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)

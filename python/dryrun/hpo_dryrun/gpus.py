@@ -22,6 +22,7 @@ class Gpu:
     aliases: tuple = ()
     kernels: object = None  # the capability whose kernels of torch run on it; 0: none; None: not known
     threads: object = None  # that it can hold at once
+    multiprocessors: object = None
     sized: bool = False  # the user gave total_bytes
 
     @property
@@ -44,7 +45,8 @@ def known(library_folder, capabilities=None):
         raise UsageError(done.stderr.strip() or f"{program} --list ended with status {done.returncode}")
     return [Gpu(name=row["name"], product=row["product"], capability=row["capability"],
                 total_bytes=row["total_bytes"], aliases=tuple(row.get("aliases", ())),
-                kernels=row.get("kernels"), threads=row.get("threads")) for row in json.loads(done.stdout)]
+                kernels=row.get("kernels"), threads=row.get("threads"),
+                multiprocessors=row.get("multiprocessors")) for row in json.loads(done.stdout)]
 
 
 def choose(words, all_gpus):

@@ -8,6 +8,8 @@ import glob
 import json
 import os
 import pathlib
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -23,6 +25,8 @@ POLL_S = 0.05
 ENDING_S = 1.0  # for which a program may go on beyond what it says
 TAIL_BYTES = 1 << 16
 _PR_SET_CHILD_SUBREAPER = 36
+# What a dry run itself says of its GPU, also below a program that runs on an emulated one.
+_OF_THE_GPU = ("CONTEXT", "FAULTS", "MEMORY", "OTHERS")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,9 +67,22 @@ def library_folder():
 
 
 def _interpreter(command, path):
-    """The Python that probably runs the command: the command itself, the one that a script's first
-    line names, or the one in PATH."""
-    found = shutil.which(command[0], path=path)
+    """The Python that probably runs the command: the command itself, the one that a script's first line names, of
+    `sh -c TEXT` the one of the text, or the one in PATH."""
+    is_shell = os.path.basename(command[0]) in ("sh", "bash", "dash") and command[1:2] == ["-c"] and len(command) > 2
+    words = _words_of_shell(command[2]) if is_shell else [(command[0], "", True)]
+    for word, folder, is_command in words:
+        if word.endswith("/bin/activate"):
+            return str(pathlib.Path(folder, word).parent / "python3")
+        found = _python_of(os.path.join(folder, word) if "/" in word else word, path)
+        if found and (is_command or os.path.basename(word).startswith("python")):
+            return found
+    return shutil.which("python3", path=path) or "python3"
+
+
+def _python_of(program, path):
+    """`program` where it is a Python, or the one that its first line names; None: neither."""
+    found = shutil.which(program, path=path)
     if found and os.path.basename(found).startswith("python"):
         return found
     with contextlib.suppress(OSError, TypeError), open(found, "rb") as file:
@@ -74,7 +91,27 @@ def _interpreter(command, path):
         for word in words[:2]:
             if os.path.basename(word).startswith("python"):
                 return shutil.which(word, path=path) or word
-    return shutil.which("python3", path=path) or "python3"
+    return None
+
+
+def _words_of_shell(text):
+    """(word, the folder that the shell is in, whether it is the name of a command) of a text for /bin/sh."""
+    lexer = shlex.shlex(text.replace("\n", " ; "), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    folder, before, is_command, found = "", "", True, []
+    try:
+        for word in lexer:
+            if set(word) <= set("();<>|&"):
+                before, is_command = "", True
+                continue
+            if before == "cd":
+                folder = os.path.join(folder, word)
+            found.append((word, folder, is_command))
+            is_command = is_command and re.match(r"\w+=|exec$|env$|nice$|time$", word) is not None
+            before = word
+    except ValueError:  # quotes that do not end: the shell will say so
+        pass
+    return found
 
 
 def _joined(*parts):
@@ -109,7 +146,8 @@ def environment(request, scratch):
             "context_bytes": request.context_bytes, "readbacks": request.readbacks, "events": request.events}),
         PATH=_joined(folder / "bin", env.get("PATH")),
         PYTHONPATH=_joined(PACKAGE / "hook", env.get("PYTHONPATH")), PYTHONUNBUFFERED="1")
-    env.pop("HPO_EMULATED_CONTEXT", None)
+    for setting in _OF_THE_GPU:
+        env.pop(f"HPO_EMULATED_{setting}", None)
     memory = request.memory_bytes or (request.gpu.total_bytes if request.gpu.sized else None)
     if memory is not None:
         env["HPO_EMULATED_MEMORY"] = f"{memory}B"

@@ -7,11 +7,12 @@ fields:
     until         the time (time.time) at which the launcher may end the program; null: not yet
     rank, world_size, local_world_size
     steps, alike, phase, phases, devices, out_of_memory, error, error_type, endless, backwards, gpu_name,
-    torch, cuda, overhead, modules, values, events
+    torch, cuda, overhead, modules, values, events, reads_free_memory
 """
 
 import atexit
 import dataclasses
+import functools
 import gc
 import json
 import os
@@ -91,6 +92,9 @@ class Observer:
         self._endless = None
         self._error = None
         self._off = False
+        self._mem_get_info = torch.cuda.mem_get_info
+        self._reads_free_memory = False
+        self._wrap_mem_get_info()
         torch.cuda._lazy_call(self._on_first_use)
         events.start(torch)
         optimizer = sys.modules["torch.optim.optimizer"]  # torch.optim does not name it
@@ -241,6 +245,17 @@ class Observer:
                          "reserved_bytes": self._peaks.reserved(device)}
         self._oom["count"] += 1
 
+    def _wrap_mem_get_info(self):
+        """Notes whether the program asks how much memory is free: it may go by that."""
+        call = self._mem_get_info
+
+        @functools.wraps(call)
+        def mem_get_info(*arguments, **keywords):
+            self._reads_free_memory = True
+            return call(*arguments, **keywords)
+
+        self._torch.cuda.mem_get_info = self._torch.cuda.memory.mem_get_info = mem_get_info
+
     def _wrap_excepthook(self):
         call = sys.excepthook
 
@@ -291,10 +306,10 @@ class Observer:
                 "devices": [self._device(number, phases) for number in devices],
                 "phases": {name: {device: list(peaks) for device, peaks in found.items()}
                            for name, found in phases.items() if found},
-                "values": shadow.findings()}
+                "values": shadow.findings(), "reads_free_memory": self._reads_free_memory}
 
     def _device(self, number, phases):
-        free, total = self._torch.cuda.mem_get_info(number)
+        free, total = self._mem_get_info(number)
         peaks = [found[number] for found in phases.values() if number in found]
         reserved = self._peaks.reserved(number)
         return {"index": number, "name": self._torch.cuda.get_device_name(number), "total_bytes": total,

@@ -69,6 +69,8 @@ class Result:
     # Number of allocations whose size on this GPU is not known. 0 on a GPU that runs no more threads at
     # once than the recorded one; else run it on this GPU.
     unknown_sizes: int
+    # The least usable_bytes with which no request runs out of memory; None: not asked for, or not known.
+    least_bytes: Optional[int] = None
 
     @property
     def fragmentation(self) -> int:
@@ -134,12 +136,13 @@ def _unexpected(where, expected, got):
     return ReplayError(f"{where}: expected {expected}, got '{got}'")
 
 
-def run(path, targets) -> List[Result]:
-    """The result for each target, in their order. Raises ReplayError."""
+def run(path, targets, least=False) -> List[Result]:
+    """The result for each target, in their order; with `least`, also Result.least_bytes. Raises ReplayError."""
     recorded = _recorded_settings(path)
     lines = "".join(_line(target, recorded) + "\n" for target in targets)
     try:
-        done = subprocess.run([_program(), os.fspath(path)], input=lines, capture_output=True, text=True, check=False)
+        done = subprocess.run([_program(), os.fspath(path), *["--least"] * least], input=lines, capture_output=True,
+                              text=True, check=False)
     except OSError as error:
         raise ReplayError(f"{PROGRAM}: {error.strerror}") from error
     if done.returncode != 0:

@@ -31,35 +31,55 @@ def _of_one_kind(gpus, allocators, run):
     others = [(gpu, allocator) for gpu in gpus for allocator in allocators
               if (gpu, allocator) != (largest, allocators[0])]
     with tempfile.TemporaryDirectory(prefix="hpo-dry-run-") as folder:
-        recorded = run(largest, allocators[0], os.path.join(folder, "events") if others else None)
+        recorded = run(largest, allocators[0], os.path.join(folder, "events"))
         found = {(largest.label, allocators[0]): recorded}
-        replayed = _replays(recorded, others)
-        for (gpu, allocator), result in zip(others, replayed):
+        unsure = recorded["verdict"] in (verdict.DOES_NOT_FIT, verdict.UNKNOWN)
+        results = [None] * len(others) if unsure else replays(recorded, [target(recorded, *one) for one in others])
+        for (gpu, allocator), result in zip(others, results):
             found[gpu.label, allocator] = (run(gpu, allocator, None) if result is None else
-                                           _replayed(recorded, gpu, allocator, result))
+                                           replayed(recorded, gpu, allocator, result))
+        # The requests are the same on all of them.
+        targets = [target(recorded, largest, allocator) for allocator in allocators]
+        for allocator, result in zip(allocators, replays(recorded, targets, least=True)):
+            for gpu in gpus:
+                found[gpu.label, allocator]["least_bytes"] = least_bytes(recorded, result)
     return found
 
 
-def _replays(recorded, targets):
-    """A replay.Result for each target; None: it has to run."""
+def target(recorded, gpu, allocator, shape=None):
+    """What replays take. `shape`: a replay.Gpu, where it is not that of the recorded GPU."""
+    return replay.Target(usable_bytes=max(gpu.total_bytes - beyond_torch(recorded), 0), settings=allocator,
+                         total_bytes=gpu.total_bytes, gpu=shape)
+
+
+def beyond_torch(recorded):
+    """Bytes that are required beyond torch's allocator."""
+    return recorded["required_bytes"] - recorded["peak_reserved_bytes"]
+
+
+def replays(recorded, targets, least=False):
+    """A replay.Result for each target; None: the recording does not answer."""
     events = recorded["events"]
-    unsure = recorded["verdict"] in (verdict.DOES_NOT_FIT, verdict.UNKNOWN) or recorded["ranks"] > 1
-    if not targets or unsure or not events or events["lost"]:
+    if not targets or recorded["ranks"] > 1 or not events or events["lost"]:
         return [None] * len(targets)
-    beyond = recorded["required_bytes"] - recorded["peak_reserved_bytes"]
     try:
-        results = replay.run(events["path"], [
-            replay.Target(usable_bytes=max(gpu.total_bytes - beyond, 0), settings=allocator, total_bytes=gpu.total_bytes)
-            for gpu, allocator in targets])
+        results = replay.run(events["path"], targets, least)
     except replay.ReplayError as error:
-        recorded["notes"].append(f"the program ran on each GPU, since it could not be replayed: {error}")
+        if not least:
+            recorded["notes"].append(f"the program ran on each GPU, since it could not be replayed: {error}")
         return [None] * len(targets)
     return [None if result.unknown_from_event is not None else result for result in results]
 
 
-def _replayed(recorded, gpu, allocator, result):
+def least_bytes(recorded, result):
+    """The least memory of the GPU with which the program runs; None: not known."""
+    return None if result is None or result.least_bytes is None else result.least_bytes + beyond_torch(recorded)
+
+
+def replayed(recorded, gpu, allocator, result):
+    """The document of another GPU or setting."""
     found = copy.deepcopy(recorded)
-    beyond = recorded["required_bytes"] - recorded["peak_reserved_bytes"]
+    beyond = beyond_torch(recorded)
     found.update(
         gpu=gpu.label, name=f"{gpu.product} (emulated)", allocator=allocator, source=f"replay of {recorded['gpu']}",
         total_bytes=gpu.total_bytes, peak_allocated_bytes=result.allocated_peak,

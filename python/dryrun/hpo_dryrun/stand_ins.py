@@ -103,6 +103,12 @@ def preloaded(build, libraries, scratch):
     return files
 
 
+def _without_cudas(preload):
+    """The files of LD_PRELOAD, but for those in whose place the stand-ins are."""
+    names = {name for pair in SONAMES.values() for name in pair}
+    return [path for path in preload.replace(" ", ":").split(":") if path and os.path.basename(path) not in names]
+
+
 def environment(build, libraries, scratch, inherited=None):
     """`inherited` (default: this process's), with what makes torch use the emulated GPU.
 
@@ -111,7 +117,7 @@ def environment(build, libraries, scratch, inherited=None):
     found = dict(os.environ if inherited is None else inherited)
     preload = [str(path) for path in preloaded(build, libraries, scratch)]
     cudnn, nccl = ("".join(f"{part:02d}" for part in version) for version in (build.cudnn, build.nccl))
-    found.update(LD_PRELOAD=":".join(filter(None, [*preload, found.get("LD_PRELOAD")])),
+    found.update(LD_PRELOAD=":".join([*preload, *_without_cudas(found.get("LD_PRELOAD", ""))]),
                  LD_LIBRARY_PATH=":".join(filter(None, [str(libraries), found.get("LD_LIBRARY_PATH")])),
                  HPO_EMULATED_VERSIONS=f"cuda={build.cuda[0] * 1000 + build.cuda[1] * 10},"
                                        f"cudnn={int(cudnn)},nccl={int(nccl)}",

@@ -28,6 +28,7 @@ def assess(run, gpu):
         "steps": min(record["steps"] for record in records), "steps_alike": all(r["alike"] for r in records),
         "evaluation": any("evaluation" in r["phases"] for r in records), "ranks": len(records),
         "devices": [device for _, device in devices] if len(devices) > 1 else [], "values": record["values"], "events": record.get("events"), "torch": record["torch"],
+        "least_bytes": None, "reads_free_memory": any(r.get("reads_free_memory") for r in records),
         "seconds": round(run.seconds, 1), "out_of_memory": None, "notes": _notes(run, records)}
     if out_of_memory is not None:
         found["out_of_memory"] = {"message": _oom_message(run, out_of_memory), **out_of_memory}

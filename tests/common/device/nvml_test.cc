@@ -156,6 +156,43 @@ TEST_F(NvmlProbeTest, ShowsEachCardOfTheTable) {
   }
 }
 
+// On these the required memory of a program depends, so that they are what CUDA says.
+TEST_F(NvmlProbeTest, TellsTheShapeOfEachGpu) {
+  struct Shape {
+    std::string capability;
+    int64_t multiprocessors;
+    int64_t threads;
+  };
+  Set("CARDS", "");
+  const std::vector<std::pair<std::string, Shape>> expected = {
+      {"p100", {"6.0", 56, 2048}},      {"v100", {"7.0", 80, 2048}},
+      {"t4", {"7.5", 40, 1024}},        {"a100", {"8.0", 108, 2048}},
+      {"rtx3060", {"8.6", 28, 1536}},   {"l4", {"8.9", 58, 1536}},
+      {"h100", {"9.0", 132, 2048}},     {"b200", {"10.0", 148, 2048}},
+      {"rtx5090", {"12.0", 170, 1536}},
+  };
+  for (const auto& [name, shape] : expected) {
+    SCOPED_TRACE(name);
+    Set("CARD", name);
+    auto probe = NvmlProbe::Create(FAKE_NVML);
+    ASSERT_TRUE(probe.ok()) << probe.status();
+    const auto gpu = (*probe)->Read(0);
+    ASSERT_TRUE(gpu.ok()) << gpu.status();
+    EXPECT_EQ(gpu->capability, shape.capability);
+    EXPECT_EQ(gpu->multiprocessors, shape.multiprocessors);
+    EXPECT_EQ(gpu->threads_per_multiprocessor, shape.threads);
+  }
+}
+
+TEST_F(NvmlProbeTest, DoesWithoutTheShapeWhereTheDriverIsOld) {
+  auto probe = NvmlProbe::Create(FAKE_NVML_OLD);
+  ASSERT_TRUE(probe.ok()) << probe.status();
+  const auto gpu = (*probe)->Read(0);
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  EXPECT_EQ(gpu->capability, "");
+  EXPECT_EQ(gpu->multiprocessors, 0);
+}
+
 TEST_F(NvmlProbeTest, CanBeOpenedAgainAfterItWasClosed) {
   for (int round = 0; round < 3; ++round) {
     auto probe = NvmlProbe::Create(FAKE_NVML);

@@ -77,6 +77,27 @@ def test_out_of_memory_and_what_it_would_need(trained):
     assert "GPU 0 has a total capacity of 370.00 MiB" in text
 
 
+def test_the_least_memory_is_where_the_program_begins_to_fit(trained):
+    # Below an emulated GPU, as of a worker in tests.
+    outer = {"HPO_EMULATED_MEMORY": "64MiB", "HPO_EMULATED_FAULTS": "cudaMalloc:1:2:always"}
+    run = ["--context", "300MiB", "--ample", "--threads", "1", "--gpu", "a100:350MiB,a100"]
+    found = document(run, TRAINING, status=0, **outer)["gpus"]
+    assert [one["verdict"] for one in found] == ["does not fit", "fits"]
+    least = found[0]["least_bytes"]
+    assert found[1]["least_bytes"] == trained["least_bytes"] == least < trained["required_bytes"]
+    assert found[0]["needs_bytes"] == trained["required_bytes"]
+    for total, status in ((least, 0), (least - (2 * MIB), 3)):
+        document(["--gpu", f"a100:{total}B", "--context", "300MiB"], TRAINING, status=status)
+
+
+def test_a_program_that_asks_for_free_memory_runs_with_its_own():
+    asks = [sys.executable, "-c", "import torch\nfree, _ = torch.cuda.mem_get_info()\n"
+            "torch.empty(free // 2, dtype=torch.uint8, device='cuda')"]
+    found = document(["--gpu", "t4", "--ample"], asks)["gpus"][0]
+    assert found["reads_free_memory"] and found["source"] == "run"
+    assert 6 << 30 < found["peak_allocated_bytes"] < 8 << 30
+
+
 def test_the_program_reads_its_own_peaks_and_the_output_is_shown():
     """The observer resets torch's peaks; the program must not see that."""
     plain = [sys.executable, "-c", "import torch\nx = torch.empty(50 << 20, dtype=torch.uint8, device='cuda'); del x\n"

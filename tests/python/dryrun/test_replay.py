@@ -52,6 +52,15 @@ def test_each_target_has_its_result(path):
     assert (small.out_of_memory_event, small.ran_out) == (3, True)
 
 
+def test_the_least_memory_is_found_where_it_is_asked_for(path):
+    targets = [replay.Target(200 * MIB), replay.Target(10 * MIB)]
+    assert [result.least_bytes for result in replay.run(path, targets)] == [None, None]
+    # Also of a GPU on which it does not fit.
+    assert [result.least_bytes for result in replay.run(path, targets, least=True)] == [80 * MIB] * 2
+    half, = replay.run(path, [replay.Target(200 * MIB, total_bytes=240 * MIB, memory_fraction=0.5)], least=True)
+    assert half.least_bytes == 120 * MIB
+
+
 def test_a_fraction_is_of_the_whole_gpu(path):
     def ran_out(**fields):
         return replay.run(path, [replay.Target(200 * MIB, total_bytes=160 * MIB, **fields)])[0].ran_out

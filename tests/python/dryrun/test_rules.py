@@ -1,11 +1,12 @@
 """The rules of dry runs that need no torch: which steps are seen, the search, names, sizes, errors."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
 import pytest
-from hpo_dryrun import command, gpus, largest, launch, replay, report, several, sizes, verdict
+from hpo_dryrun import ample, command, gpus, largest, launch, replay, report, several, sizes, verdict
 from hpo_dryrun.errors import DryRunError, UsageError
 from hpo_dryrun.steps import Steps
 
@@ -352,12 +353,12 @@ def test_gpus_of_one_kind_are_replayed_and_the_others_run(monkeypatch):
         found.update(source="run", needs_bytes=None, allocator=allocator)
         return found
 
-    def replays(path, asked):
+    def replays(path, asked, least):
         assert path is not None
-        targets.extend(asked)
+        targets.extend([] if least else asked)
         return [replay.Result(device=0, allocated_peak=5000 * MIB, reserved_peak=5500 * MIB, retries=0,
                               out_of_memory_event=7 if target.settings else None, unknown_from_event=None,
-                              unknown_sizes=0)
+                              unknown_sizes=0, least_bytes=5100 * MIB if least else None)
                 for target in asked]
 
     monkeypatch.setattr(replay, "run", replays)
@@ -369,10 +370,11 @@ def test_gpus_of_one_kind_are_replayed_and_the_others_run(monkeypatch):
     assert [one["verdict"] for one in found][:2] == ["fits", "does not fit"]
     assert found[0]["required_bytes"] == 6030 * MIB
     assert targets[0].usable_bytes == (40 << 30) - 530 * MIB
+    assert {one["least_bytes"] for one in found} == {5630 * MIB}
 
 
 def test_what_cannot_be_replayed_runs(monkeypatch):
-    def refuse(_path, _asked):
+    def refuse(_path, _asked, _least):
         raise replay.ReplayError("hpo-replay: it is not there")
 
     monkeypatch.setattr(replay, "run", refuse)
@@ -388,3 +390,71 @@ def test_what_cannot_be_replayed_runs(monkeypatch):
     found = several.documents(sizes_of_one, [None], run_on)
     assert runs == ["a80", "a40"]
     assert "could not be replayed: hpo-replay: it is not there" in found[1]["notes"][0]
+
+
+def ample_runs(monkeypatch, reads_free_memory=False):
+    """(documents of two GPUs of one capability by --ample, GPUs that ran, targets)."""
+    small, large = (gpus.Gpu(name, name, 86, size << 30, threads=1536 * number, multiprocessors=number)
+                    for name, size, number in (("small", 6, 28), ("large", 24, 82)))
+    runs, targets = [], []
+
+    def run_on(kind):
+        def run_one(gpu, allocator, events):
+            runs.append((kind, gpu.name))
+            found = verdict.assess(run(record(events={"path": events, "lost": [], "events": 9},
+                                              reads_free_memory=reads_free_memory)), gpu)
+            found.update(source="run", needs_bytes=None, allocator=allocator)
+            return found
+        return run_one
+
+    def replays(_path, asked, least):
+        targets.extend(asked)
+        assert least
+        return [replay.Result(device=0, allocated_peak=5000 * MIB, reserved_peak=5500 * MIB, retries=0,
+                              out_of_memory_event=7 if target.total_bytes < 8 << 30 else None, unknown_from_event=None,
+                              unknown_sizes=0, least_bytes=5100 * MIB) for target in asked]
+
+    monkeypatch.setattr(replay, "run", replays)
+    return ample.documents([small, large], [None], run_on("ample"), run_on("own")), runs, targets
+
+
+def test_one_run_with_ample_memory_answers_for_every_gpu(monkeypatch):
+    (small, large), runs, targets = ample_runs(monkeypatch)
+    assert runs == [("ample", "large")]
+    assert (small["verdict"], large["verdict"]) == ("does not fit", "fits")
+    assert (small["gpu"], small["total_bytes"], large["total_bytes"]) == ("small", 6 << 30, 24 << 30)
+    assert (small["source"], large["source"]) == ("replay of large with ample memory", "run with ample memory")
+    # The context depends on the number of threads.
+    more = round(2244 * 1536 * (82 - 28))
+    assert large["least_bytes"] - small["least_bytes"] == pytest.approx(more, abs=2)
+    assert large["least_bytes"] == 5630 * MIB
+    assert targets[0].gpu == replay.Gpu(86, 28, 1536) and targets[1].gpu is None
+
+
+def test_a_program_that_asks_for_free_memory_runs_on_the_gpu_as_it_is(monkeypatch):
+    _, runs, _ = ample_runs(monkeypatch, reads_free_memory=True)
+    assert runs == [("ample", "large"), ("own", "small"), ("own", "large")]
+
+
+# ---- The Python of a command ----
+
+def test_the_python_of_a_command(tmp_path):
+    for name in ("env/bin/python3", "path/python3", "path/python3.9"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch(mode=0o755)
+    script = tmp_path / "path" / "accelerate"
+    script.write_text(f"#!{tmp_path}/env/bin/python3\n")
+    script.chmod(0o755)
+
+    def python(*words):
+        found = launch._interpreter(list(words), str(tmp_path / "path"))
+        return str(pathlib.Path(found).relative_to(tmp_path))
+
+    assert python("accelerate", "launch") == "env/bin/python3"
+    assert python("a.sh") == "path/python3"
+    for text, expected in [
+            ("python3.9 train.py --lr '1 2'", "path/python3.9"), ("accelerate launch a.py", "env/bin/python3"),
+            (f"cd '{tmp_path}' && env/bin/python3 -u train.py", "env/bin/python3"),
+            (f"cd {tmp_path} || exit\n. env/bin/activate\npython3 a.py", "env/bin/python3"),
+            ("A=1 exec python3.9 a.py", "path/python3.9"), ("echo accelerate; ./a.sh 'open", "path/python3")]:
+        assert python("/bin/sh", "-c", text) == expected, text

@@ -41,8 +41,9 @@ def test_a_call_of_the_future_gets_a_stub(future, libraries, tmp_path):
 
 
 def test_the_environment_names_versions_and_keeps_what_was_there(future, libraries, tmp_path):
-    found = stand_ins.environment(future, libraries, tmp_path, {"LD_PRELOAD": "mine.so", "A": "b"})
+    found = stand_ins.environment(future, libraries, tmp_path, {"LD_PRELOAD": "mine.so /other/libcudart.so.13", "A": "b"})
     assert found["LD_PRELOAD"].endswith(":mine.so") and found["A"] == "b"
+    assert found["LD_PRELOAD"].count("/libcudart.so.13") == 1
     assert found["HPO_EMULATED_VERSIONS"] == "cuda=13040,cudnn=92501,nccl=23000"
     assert found["HPO_EMULATED_CAPABILITIES"] == "80,90"
 

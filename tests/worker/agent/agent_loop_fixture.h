@@ -125,7 +125,8 @@ class AgentLoopTest : public ::testing::Test {
                                  .outbox = outbox,
                                  .stop = stop,
                                  .count_oom_kills = [this] { return oom_kills_.load(); },
-                                 .device_profiles = device_profiles_};
+                                 .device_profiles = device_profiles_,
+                                 .preflight = preflight_};
     return RunAgent(services, options_, slot_options_);
   }
 
@@ -164,6 +165,7 @@ class AgentLoopTest : public ::testing::Test {
   StopSignal stop_;
   std::atomic<int64_t> oom_kills_{0};
   DeviceProfiles* device_profiles_ = nullptr;
+  PreflightServices* preflight_ = nullptr;
   AgentOptions options_;
   TrainerSlotOptions slot_options_;
 };

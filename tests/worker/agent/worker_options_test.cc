@@ -199,6 +199,23 @@ TEST_F(WorkerOptionsTest, CheckpointsAndTheTimeLimit) {
   EXPECT_THAT(err_.str(), HasSubstr("--checkpoint-quota"));
 }
 
+TEST_F(WorkerOptionsTest, DryRunsOfConfigurations) {
+  const WorkerOptions usual = Options({});
+  EXPECT_EQ(usual.preflight, PreflightWish::kIfAsked);
+  EXPECT_EQ(usual.preflight_threads, 1);
+  EXPECT_EQ(usual.preflight_timeout, absl::Seconds(120));
+  const WorkerOptions given =
+      Options({"--preflight", "--preflight-threads", "2", "--preflight-timeout", "5m"});
+  EXPECT_EQ(given.preflight, PreflightWish::kAlways);
+  EXPECT_EQ(given.preflight_threads, 2);
+  EXPECT_EQ(given.preflight_timeout, absl::Minutes(5));
+  EXPECT_EQ(Options({"--no-preflight"}).preflight, PreflightWish::kNever);
+  EXPECT_EQ(std::get<int>(Read({"--preflight", "--no-preflight"})), 78);
+  EXPECT_EQ(std::get<int>(Read({"--preflight-threads", "0"})), 78);
+  EXPECT_EQ(std::get<int>(Read({"--preflight-timeout", "0s"})), 78);
+  EXPECT_THAT(err_.str(), HasSubstr("--preflight-timeout: expected more than 0s, got 0s"));
+}
+
 TEST_F(WorkerOptionsTest, AllocatorAndThreads) {
   const WorkerOptions usual = Options({"--gpu", "0"});
   EXPECT_EQ(usual.allocator, "");

@@ -56,6 +56,9 @@ absl::StatusOr<DeviceProfile> GpuCapacity::Profile() {
   profile.total = limit_ ? std::min(*limit_, for_processes) : for_processes;
   profile.base = memory::kDefaultCudaBase;
   profile.workspace = memory::kLargestCudaWorkspace;
+  profile.capability = gpu.capability;
+  profile.multiprocessors = gpu.multiprocessors;
+  profile.threads_per_multiprocessor = gpu.threads_per_multiprocessor;
   return profile;
 }
 

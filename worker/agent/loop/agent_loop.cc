@@ -29,15 +29,17 @@ namespace {
 constexpr int kCrowdedPauses = 10;
 
 WorkerFacts OwnFacts(const AgentOptions& options, const TrainerSlot& slot,
-                     const ModelCatalog& models) {
+                     const AgentServices& services) {
   return {.worker = options.worker,
           .instance_key = RandomId(),
           .version = options.version,
           .torch_build = slot.hello().torch_build,
           .trainer = slot.launcher().Describe(),
           .plans = slot.hello().Has("plan"),
-          .models = models.models,
-          .process = OwnProcess()};
+          .models = services.models.models,
+          .process = OwnProcess(),
+          .preflight = services.preflight == nullptr ? PreflightAbility::kNone
+                                                     : services.preflight->ability};
 }
 
 // What the server is told of what cannot be used: of folders with thousands of others not all, but
@@ -151,8 +153,7 @@ class AgentLoop {
       : services_(services),
         options_(options),
         slot_(slot),
-        session_(OwnFacts(options, slot, services.models),
-                 ReadFile(options.instance_file).value_or("")),
+        session_(OwnFacts(options, slot, services), ReadFile(options.instance_file).value_or("")),
         keeper_(services.heartbeat_client, session_, services.capacity, wake_, seed_),
         checkpoints_(options.checkpoints),
         courier_(services.client, session_, keeper_, services.outbox, options.courier,
@@ -202,6 +203,7 @@ class AgentLoop {
     if (!state_.database) {
       spdlog::info("registered with {} as {}", options_.server, options_.worker);
       RememberInstance(options_.instance_file, session_.facts().instance_key);
+      preflight_.emplace(services_.preflight, session_, services_.stop, seed_);
     }
     return AgentRegistered{session_.current().database, survey_.CheckData()};
   }
@@ -383,6 +385,7 @@ class AgentLoop {
   Backoff crowded_;  // after an attempt that found this machine full
   StudySurvey survey_;
   KeptModels kept_models_;
+  std::optional<PreflightThread> preflight_;  // once the worker has registered
 
   AgentState state_;
   std::map<std::string, std::string> obstacles_;  // by topic; empty: none

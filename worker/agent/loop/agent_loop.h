@@ -22,6 +22,7 @@
 #include "worker/agent/catalog/model_catalog.h"
 #include "worker/agent/device/capacity.h"
 #include "worker/agent/device/device_profiles.h"
+#include "worker/agent/preflight/preflight_thread.h"
 #include "worker/agent/process/stop_signal.h"
 #include "worker/agent/session/coordinator_client.h"
 
@@ -72,6 +73,7 @@ struct AgentServices {
   StopSignal& stop;
   std::function<int64_t()> count_oom_kills;
   DeviceProfiles* device_profiles = nullptr;  // null: there is nothing to measure
+  PreflightServices* preflight = nullptr;     // null: configurations are not dry-run here
 };
 
 // Runs until there is a reason to end. Which failed call is one: rpc_reaction.h. Messages go to the

@@ -106,8 +106,8 @@ int EndStrayProcesses(const std::string& mark, absl::Duration patience) {
   return static_cast<int>(ended.size());
 }
 
-std::string RenewTrainerMark(const std::string& state_folder) {
-  const std::string path = state_folder + "/trainer_mark";
+std::string RenewTrainerMark(const std::string& state_folder, const std::string& name) {
+  const std::string path = absl::StrCat(state_folder, "/", name);
   const std::string identity = IdentityOf(state_folder);
   const absl::StatusOr<std::string> kept = ReadFile(path);
   const std::vector<std::string> words =

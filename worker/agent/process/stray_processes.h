@@ -22,10 +22,12 @@ constexpr absl::Duration kKillPatience = absl::Seconds(10);
 // that stay.
 int EndStrayProcesses(const std::string& mark, absl::Duration patience = kKillPatience);
 
-// A new mark for the trainers of this process, kept in `state_folder`, whose lock the caller holds.
-// Before that, what trainers of the last process with this folder have left is ended. A copy of the
-// folder of another worker says nothing: that worker may be alive. Where the mark cannot be kept (a
-// full disk), the log says so: trainers are then not found by the next process.
-std::string RenewTrainerMark(const std::string& state_folder);
+// A new mark for the trainers of this process, kept in the file `name` of `state_folder`, whose
+// lock the caller holds. Before that, what trainers of the last process with this folder have left
+// is ended. A copy of the folder of another worker says nothing: that worker may be alive. Where
+// the mark cannot be kept (a full disk), the log says so: trainers are then not found by the next
+// process.
+std::string RenewTrainerMark(const std::string& state_folder,
+                             const std::string& name = "trainer_mark");
 
 }  // namespace hpo::agent

@@ -34,13 +34,14 @@ struct ChildPlan {
   int log;
   int null;
   pid_t parent;
+  int signal_of_parents_death;
   volatile int exec_error = 0;  // errno of the exec that failed
 };
 
 // Runs in the child. Never returns.
 [[noreturn]] void BecomeTrainer(ChildPlan& plan) {
   setsid();
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_PDEATHSIG, plan.signal_of_parents_death);
   // The parent may have died before prctl took effect; then nobody would kill us.
   if (getppid() != plan.parent) _exit(127);
   sigset_t none;
@@ -127,7 +128,8 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Start(
                  .socket = theirs.get(),
                  .log = log.get(),
                  .null = null.get(),
-                 .parent = getpid()};
+                 .parent = getpid(),
+                 .signal_of_parents_death = command.signal_of_parents_death};
   const pid_t pid = SpawnChild(plan);
   if (pid < 0) return SystemError("vfork", errno);
   if (plan.exec_error != 0) {

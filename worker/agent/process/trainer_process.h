@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +33,8 @@ struct TrainerCommand {
   // Of this process and what it starts (stray_processes.h); empty: none. No other one that lives
   // has it.
   std::string mark;
+  // What it gets when the thread that called Start() has ended.
+  int signal_of_parents_death = SIGKILL;
 };
 
 // How the process ended: one of the two is set.

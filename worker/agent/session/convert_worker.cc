@@ -1,6 +1,7 @@
 #include "worker/agent/session/convert_worker.h"
 
 #include "common/base/limits.h"
+#include "common/protocol/preflight_fields.h"
 #include "common/protocol/worker_exchange_fields.h"
 #include "common/study/outcome_text.h"
 #include "proto/convert/outcome_proto.h"
@@ -50,12 +51,23 @@ v1::ReleaseTrialRequest ToProto(const TrialRelease& release) {
   return ToMessage<v1::ReleaseTrialRequest>(sent);
 }
 
+v1::ReportPreflightRequest ToProto(const PreflightReport& report) {
+  PreflightReport sent = report;
+  sent.message = Shortened(report.message, kTextLimit);
+  return ToMessage<v1::ReportPreflightRequest>(sent);
+}
+
 Registration FromProto(const v1::RegisterWorkerResponse& response) {
   return FromMessage<Registration>(response).value();
 }
 
 absl::StatusOr<AcquireResult> FromProto(const v1::AcquireTrialResponse& response) {
   return FromMessage<AcquireResult>(response);
+}
+
+absl::StatusOr<std::optional<Preflight>> FromProto(const v1::AcquirePreflightResponse& response) {
+  if (!response.has_preflight()) return std::nullopt;
+  return FromMessage<Preflight>(response.preflight());
 }
 
 HeartbeatResult FromProto(const v1::HeartbeatResponse& response) {

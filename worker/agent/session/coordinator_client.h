@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/protocol/preflight.h"
 #include "common/protocol/worker_exchange.h"
 #include "common/protocol/worker_facts.h"
 
@@ -86,6 +87,15 @@ class CoordinatorClient {
   virtual absl::StatusOr<TrialState> ReleaseTrial(const std::string& session,
                                                   const std::string& request_id,
                                                   const TrialRelease& release) = 0;
+
+  // A configuration to dry-run, nullopt where there is none within `wait` on the server. Returns
+  // Cancelled soon after `cancelled` turns true.
+  //   Unimplemented  an older server
+  virtual absl::StatusOr<std::optional<Preflight>> AcquirePreflight(
+      const std::string& session, absl::Duration wait, const std::function<bool()>& cancelled) = 0;
+
+  virtual absl::Status ReportPreflight(const std::string& session,
+                                       const PreflightReport& report) = 0;
 
   // Every study, those that have ended too.
   virtual absl::StatusOr<std::vector<StudyData>> ListStudyData() = 0;

@@ -97,7 +97,8 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
     *request.mutable_wait() = ToProto(wait);
     request.set_capacity_bytes(capacity.count);
     v1::AcquireTrialResponse response;
-    HPO_RETURN_IF_ERROR(LongPoll(request, wait + kAcquireMargin, cancelled, response));
+    HPO_RETURN_IF_ERROR(
+        LongPoll(&Workers::AsyncAcquireTrial, request, wait + kAcquireMargin, cancelled, response));
     return FromProto(response);
   }
 
@@ -148,6 +149,24 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
     return FromProto(response.state());
   }
 
+  absl::StatusOr<std::optional<Preflight>> AcquirePreflight(
+      const std::string& session, absl::Duration wait,
+      const std::function<bool()>& cancelled) override {
+    v1::AcquirePreflightRequest request;
+    request.set_session(session);
+    *request.mutable_wait() = ToProto(wait);
+    v1::AcquirePreflightResponse response;
+    HPO_RETURN_IF_ERROR(LongPoll(&Workers::AsyncAcquirePreflight, request, wait + kAcquireMargin,
+                                 cancelled, response));
+    return FromProto(response);
+  }
+
+  absl::Status ReportPreflight(const std::string& session, const PreflightReport& report) override {
+    v1::ReportPreflightRequest request = ToProto(report);
+    request.set_session(session);
+    return Call(&Workers::ReportPreflight, kReportDeadline, request).status();
+  }
+
   absl::StatusOr<std::vector<StudyData>> ListStudyData() override {
     std::vector<StudyData> data;
     v1::ListStudiesRequest request;
@@ -191,15 +210,18 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
     return response;
   }
 
-  // An AcquireTrial call that `cancelled` can end.
-  absl::Status LongPoll(const v1::AcquireTrialRequest& request, absl::Duration timeout,
-                        const std::function<bool()>& cancelled,
-                        v1::AcquireTrialResponse& response) {
+  // A call that waits on the server, and that `cancelled` can end.
+  template <typename Request, typename Response>
+  absl::Status LongPoll(std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (
+                            Workers::*method)(grpc::ClientContext*, const Request&,
+                                              grpc::CompletionQueue*),
+                        const Request& request, absl::Duration timeout,
+                        const std::function<bool()>& cancelled, Response& response) {
     grpc::ClientContext context;
     SetDeadline(context, timeout);
     grpc::CompletionQueue queue;
     grpc::Status status;
-    const auto call = workers_->AsyncAcquireTrial(&context, request, &queue);
+    const auto call = ((*workers_).*method)(&context, request, &queue);
     call->Finish(&response, &status, nullptr);
     void* tag = nullptr;
     bool ok = false;

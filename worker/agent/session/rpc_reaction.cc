@@ -27,8 +27,28 @@ Reaction ReactionToRefusal(Rpc rpc, RefusalReason reason) {
   HPO_CHECK(false && "unreachable");
 }
 
+// A dry run is worth less than the trial: it ends no worker, and its report is given up where the
+// server does not know the session any more, which then waits for no report.
+Reaction ReactionOfPreflight(Rpc rpc, absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+      return Reaction::kWait;
+    case absl::StatusCode::kNotFound:
+      return rpc == Rpc::kAcquirePreflight ? Reaction::kRegisterAgain : Reaction::kGiveUp;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kUnimplemented:
+      return rpc == Rpc::kAcquirePreflight ? Reaction::kTryAgain : Reaction::kGiveUp;
+    default:
+      return Reaction::kTryAgain;
+  }
+}
+
 // Without a reason: what the code alone may mean.
 Reaction ReactionToCode(Rpc rpc, absl::StatusCode code) {
+  if (rpc == Rpc::kAcquirePreflight || rpc == Rpc::kReportPreflight) {
+    return ReactionOfPreflight(rpc, code);
+  }
   // A heartbeat that fails is followed by the next; its answer says when to register again.
   if (rpc == Rpc::kHeartbeat) return Reaction::kTryAgain;
   switch (code) {

@@ -22,6 +22,8 @@ enum class Rpc {
   kReportMeasurements,
   kFinishTrial,
   kReleaseTrial,
+  kAcquirePreflight,
+  kReportPreflight,
 };
 
 enum class Reaction {

@@ -838,5 +838,29 @@ TEST_F(AgentLoopTest, NewStudiesMakeItRegisterAgain) {
   EXPECT_EQ(coordinator_.registrations()[1].data_sets[0].rows, 1);
 }
 
+// Measures at once.
+class QuickDryRuns final : public DryRunner {
+ public:
+  std::optional<PreflightReport> Run(const Preflight& preflight, const StopWait&) override {
+    return PreflightReport{.id = preflight.id};
+  }
+};
+
+TEST_F(AgentLoopTest, DryRunsConfigurationsWhileItWaits) {
+  coordinator_.NeverFinish();
+  QuickDryRuns runner;
+  PreflightServices preflight{.client = coordinator_, .runner = runner};
+  preflight_ = &preflight;
+  coordinator_.AddPreflight({.id = "p1"});
+  std::thread server([this] {
+    EXPECT_TRUE(coordinator_.AwaitPreflightReports(1));
+    stop_.Raise();
+  });
+  Run();
+  server.join();
+  EXPECT_EQ(coordinator_.preflight_reports()[0].id, "p1");
+  EXPECT_EQ(coordinator_.registrations()[0].preflight, PreflightAbility::kIfAsked);
+}
+
 }  // namespace
 }  // namespace hpo::agent

@@ -188,6 +188,45 @@ TEST(ConvertWorker, AReleaseSaysWhyAndHowMuch) {
   EXPECT_EQ(proto.note(), "needs 9 GiB");
 }
 
+TEST(ConvertWorker, APreflightIsAnAssignmentAndOtherGpus) {
+  v1::AcquirePreflightResponse proto;
+  EXPECT_EQ(FromProto(proto)->has_value(), false);
+  v1::Preflight& asked = *proto.mutable_preflight();
+  asked.set_id("p1");
+  *asked.mutable_assignment() = WireAssignment();
+  asked.add_others()->set_capability("8.6");
+  const absl::StatusOr<std::optional<Preflight>> preflight = FromProto(proto);
+  ASSERT_TRUE(preflight.ok()) << preflight.status();
+  EXPECT_EQ((*preflight)->id, "p1");
+  EXPECT_EQ((*preflight)->assignment.lease.trial.study, "criteria");
+  EXPECT_EQ((*preflight)->others.at(0).capability, "8.6");
+}
+
+TEST(ConvertWorker, ADryRunSaysWhatEachGpuRequires) {
+  const v1::ReportPreflightRequest proto =
+      ToProto(PreflightReport{.id = "p1",
+                              .needs = {{.capability = "8.6",
+                                         .threads = 43008,
+                                         .state = PreflightState::kMeasured,
+                                         .required = GiB(9),
+                                         .margin = MiB(502)},
+                                        {.state = PreflightState::kUncertain},
+                                        {.state = PreflightState::kFailed}},
+                              .took = absl::Milliseconds(8500),
+                              .message = std::string(10'000, 'x')});
+  EXPECT_EQ(proto.id(), "p1");
+  ASSERT_EQ(proto.needs_size(), 3);
+  EXPECT_EQ(proto.needs(0).capability(), "8.6");
+  EXPECT_EQ(proto.needs(0).threads(), 43008);
+  EXPECT_EQ(proto.needs(0).state(), v1::PREFLIGHT_STATE_MEASURED);
+  EXPECT_EQ(proto.needs(0).required_bytes(), int64_t{9} << 30);
+  EXPECT_EQ(proto.needs(0).margin_bytes(), int64_t{502} << 20);
+  EXPECT_EQ(proto.needs(1).state(), v1::PREFLIGHT_STATE_UNCERTAIN);
+  EXPECT_EQ(proto.needs(2).state(), v1::PREFLIGHT_STATE_FAILED);
+  EXPECT_EQ(proto.took().seconds(), 8);
+  EXPECT_LE(proto.message().size(), 4096u);
+}
+
 TEST(ConvertWorker, DirectivesArriveInOrder) {
   v1::HeartbeatResponse proto;
   proto.add_directives(v1::DIRECTIVE_CONTINUE);

@@ -91,6 +91,21 @@ class ScriptedWorkers final : public v1::WorkerService::Service {
     return status_;
   }
 
+  grpc::Status AcquirePreflight(grpc::ServerContext*, const v1::AcquirePreflightRequest* request,
+                                v1::AcquirePreflightResponse* response) override {
+    preflight_asked_ = *request;
+    if (preflights_) {
+      response->mutable_preflight()->set_id("p1");
+      response->mutable_preflight()->mutable_assignment()->set_memory_policy("plan");
+    }
+    return status_;
+  }
+  grpc::Status ReportPreflight(grpc::ServerContext*, const v1::ReportPreflightRequest* request,
+                               v1::ReportPreflightResponse*) override {
+    preflight_reported_ = *request;
+    return status_;
+  }
+
   grpc::Status status_;
   grpc::Status attend_status_;
   absl::Duration stream_lasts_ = absl::InfiniteDuration();
@@ -106,6 +121,9 @@ class ScriptedWorkers final : public v1::WorkerService::Service {
   v1::ReportMeasurementsRequest reported_;
   v1::FinishTrialRequest finished_;
   v1::ReleaseTrialRequest released_;
+  bool preflights_ = false;
+  v1::AcquirePreflightRequest preflight_asked_;
+  v1::ReportPreflightRequest preflight_reported_;
 };
 
 class ScriptedStudies final : public v1::StudyService::Service {
@@ -188,6 +206,26 @@ TEST_F(GrpcCoordinatorClientTest, EveryCallCarriesItsSessionAndRequestId) {
   EXPECT_EQ(*client_->ReleaseTrial("s1", "r3", {.lease = Lease()}), TrialState::kQueued);
   EXPECT_EQ(workers_.released_.session(), "s1");
   EXPECT_EQ(workers_.released_.request_id(), "r3");
+}
+
+TEST_F(GrpcCoordinatorClientTest, DryRunsAreAskedForAndReported) {
+  const auto ask = [this] {
+    return client_->AcquirePreflight("s1", absl::Seconds(30), [] { return false; });
+  };
+  EXPECT_EQ(ask()->has_value(), false);
+  EXPECT_EQ(workers_.preflight_asked_.session(), "s1");
+  EXPECT_EQ(workers_.preflight_asked_.wait().seconds(), 30);
+  workers_.preflights_ = true;
+  const absl::StatusOr<std::optional<Preflight>> asked = ask();
+  ASSERT_TRUE(asked.ok()) << asked.status();
+  EXPECT_EQ((*asked)->id, "p1");
+  EXPECT_TRUE(client_->ReportPreflight("s1", {.id = "p1", .message = "why"}).ok());
+  EXPECT_EQ(workers_.preflight_reported_.session(), "s1");
+  EXPECT_EQ(workers_.preflight_reported_.id(), "p1");
+  EXPECT_EQ(workers_.preflight_reported_.message(), "why");
+  workers_.status_ = grpc::Status(grpc::StatusCode::NOT_FOUND, "unknown session");
+  EXPECT_TRUE(absl::IsNotFound(ask().status()));
+  EXPECT_TRUE(absl::IsNotFound(client_->ReportPreflight("s1", {})));
 }
 
 TEST_F(GrpcCoordinatorClientTest, StudiesComeByPagesAndSayWhichHaveEnded) {

@@ -18,9 +18,9 @@ namespace hpo::agent {
 namespace {
 
 constexpr char kOwn[] = "0123";
-constexpr Rpc kColumns[] = {Rpc::kListStudies, Rpc::kRegisterWorker,     Rpc::kAcquireTrial,
-                            Rpc::kHeartbeat,   Rpc::kReportMeasurements, Rpc::kFinishTrial,
-                            Rpc::kReleaseTrial};
+constexpr Rpc kColumns[] = {Rpc::kListStudies,  Rpc::kRegisterWorker,     Rpc::kAcquireTrial,
+                            Rpc::kHeartbeat,    Rpc::kReportMeasurements, Rpc::kFinishTrial,
+                            Rpc::kReleaseTrial, Rpc::kAcquirePreflight,   Rpc::kReportPreflight};
 const std::map<std::string, RefusalReason> kReasons = {
     {"SUPERSEDED", RefusalReason::kSuperseded},
     {"UNKNOWN_TRIAL", RefusalReason::kUnknownTrial},
