@@ -27,6 +27,7 @@ from dry_runs import hidden_gpus, programs_alone, replays  # noqa: E402
 NAMES = ("finetune_lm", "train_images", "forecast")
 CONVOLVES = ("train_images",)
 SEED = 45  # of the figures that are reported; others serve for development
+DRY_RUN_TIMEOUT = "500s"  # other studies and whatever else the machine does slow a dry run down
 TRIAL_S = 600  # of a real trial
 LONGEST_S = 6 * 3600
 # Set by a signal: studies under way end with their processes.
@@ -92,10 +93,11 @@ def run_study(name, trials, seed, preflight):
         data = stack.enter_context(tempfile.TemporaryDirectory(prefix="hpo-dry-run-"))
         deployment = stack.enter_context(EmulatedDeployment(
             study_text(study, trials, seed, preflight), hidden_gpus.GPU, data, data,
-            {"HPO_EMULATED_CONTEXT": f"{gpu.beyond_torch}B", "OMP_NUM_THREADS": "1", "XDG_RUNTIME_DIR": data}))
+            {"HPO_EMULATED_CONTEXT": f"{gpu.beyond_torch}B", "OMP_NUM_THREADS": "1",
+             "PYTHONPATH": os.pathsep.join([str(BIN.parent / "python"), os.environ.get("PYTHONPATH", "")])}))
         start = time.monotonic()
         worker = deployment.start_worker("--gpu", "0", "--study", study["name"], "--allow-commands",
-                                         program=BIN / "hpo-worker")
+                                         "--preflight-timeout", DRY_RUN_TIMEOUT, program=BIN / "hpo-worker")
         wait_until(lambda: STOPPED.is_set() or not worker.alive(), "the study's end", LONGEST_S)
         if STOPPED.is_set():
             raise RuntimeError("stopped by a signal")

@@ -89,7 +89,7 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.lr)
     low = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(options.precision)
     scaler = torch.amp.GradScaler(device.type, enabled=low is torch.float16)
-    rows = make_data(options.batch * options.accumulate * 3, options.length, seed=1)
+    rows = make_data(options.batch * options.accumulate * 2, options.length, seed=1)
     loader = torch.utils.data.DataLoader(rows, options.batch, shuffle=True, drop_last=True, collate_fn=collate)
     points = batches = step = 0
     while step < options.steps:

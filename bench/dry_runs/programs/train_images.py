@@ -34,7 +34,7 @@ class Photos(torch.utils.data.Dataset):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
-    add("--model", default="resnet26d")
+    add("--model", default="resnet50d")
     add("--img-size", type=int, default=224)
     add("-b", "--batch-size", type=int, default=64)
     add("--grad-accum-steps", type=int, default=1)
