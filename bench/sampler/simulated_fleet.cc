@@ -35,7 +35,8 @@ sampler::AskContext AskAsServer(StudySpec study, const Card& card, TrialNumber n
   worker.device.kind = "cuda";
   worker.capacity = RoundUp(card.capacity, MiB(64));
   study.memory.headroom = worker.capacity - card.capacity;
-  return server::AskFor(study, worker, number, server::KnowledgeFor(study, worker, history, {}));
+  return server::AskFor(study, worker, number,
+                        server::KnowledgeFor(study, worker, {.history = history}, {}));
 }
 
 }  // namespace

@@ -8,9 +8,8 @@
 
 namespace hpo::cli {
 
-// Replaces this process by python3 with the package, which is looked for next to the installed
-// program, in the build folder and in Python's path. `words` are its command line. Python says in
-// one line where the package is missing, and the exit status is 1. Returns only on failure:
+// Replaces this process by the package. `words` are its command line. Python says in one line where
+// the package is missing, and the exit status is 1. Returns only on failure:
 //   Internal  python3 cannot be started
 absl::StatusOr<int> RunMemoryDryRun(const std::vector<std::string>& words);
 

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -24,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "cli/client/interrupts.h"
 #include "cli/client/terminal.h"
 #include "common/base/status.h"
 #include "common/command_line/exit_status.h"
@@ -43,30 +43,6 @@ constexpr int kQuotedLines = 12;
 constexpr int kErrorColumns = 400;  // width at which an error from a log is cut
 constexpr char kAnyPort[] = "127.0.0.1:0";
 constexpr size_t kSocketPathLimit = sizeof(sockaddr_un::sun_path);
-
-// Counts the signals that came to this process: the one thing that a handler may do.
-int signal_events = -1;
-
-void CountSignal(int /*signal*/) {
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(signal_events, &one, sizeof one);
-}
-
-absl::Status CountSignals() {
-  if (signal_events < 0) signal_events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (signal_events < 0) return absl::UnavailableError(absl::StrCat("eventfd: ", strerror(errno)));
-  struct sigaction action {};
-  action.sa_handler = CountSignal;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  return absl::OkStatus();
-}
-
-// Signals since the last call.
-uint64_t SignalsSeen() {
-  uint64_t count = 0;
-  return read(signal_events, &count, sizeof count) == sizeof count ? count : 0;
-}
 
 uintmax_t SizeOf(const std::string& path) {
   std::error_code error;
@@ -219,7 +195,7 @@ absl::Status LocalService::StartWorker(std::function<void(int)> on_signal) {
                                    "--state-dir",
                                    options_.folder + "/worker"};
   argv.insert(argv.end(), options_.worker_arguments.begin(), options_.worker_arguments.end());
-  HPO_RETURN_IF_ERROR(CountSignals());
+  HPO_RETURN_IF_ERROR(CountInterrupts());
   const std::string log = options_.folder + "/worker.log";
   worker_log_begin_ = SizeOf(log);
   HPO_ASSIGN_OR_RETURN(worker_, StartProgram(argv, log));
@@ -271,8 +247,8 @@ void LocalService::Watch() {
   std::optional<int> status;
   int num_signals = 0;
   while (!status) {
-    status = WaitForProcess(worker_, signal_events, absl::InfiniteDuration());
-    for (uint64_t signals = status ? 0 : SignalsSeen(); signals > 0; --signals) {
+    status = WaitForProcess(worker_, InterruptEvents(), absl::InfiniteDuration());
+    for (uint64_t signals = status ? 0 : InterruptsSeen(); signals > 0; --signals) {
       interrupted_ = true;
       Tell(worker_, SIGTERM);
       on_signal_(++num_signals);

@@ -42,11 +42,11 @@ ClassBudget MakeBudget(const memory::ConfigVerdict& verdict, Bytes adapters) {
   return budget;
 }
 
-absl::StatusOr<ClassBudget> BudgetOf(const ParamMap& params, const memory::KernelOptions& kernels,
+absl::StatusOr<ClassBudget> BudgetOf(const ParamMap& params, const std::string& task,
                                      const memory::OfflineDevice& device) {
   HPO_ASSIGN_OR_RETURN(const std::string name, ModelNameOf(params));
   HPO_ASSIGN_OR_RETURN(const memory::OfflineModel model,
-                       memory::OfflineModel::Create(name, kernels, device));
+                       memory::OfflineModel::Create(name, task, device));
   HPO_ASSIGN_OR_RETURN(const memory::ConfigVerdict verdict,
                        model.Judge(params, device.cards.front()));
   HPO_ASSIGN_OR_RETURN(const Bytes adapters, model.AdapterBytes(params));
@@ -111,7 +111,7 @@ std::string BudgetText(const std::vector<ClassBudget>& budgets, int width) {
                                          : "after: ",
                     budget.verdict.planned.fits ? "fits" : "does not fit", ", peak in ",
                     budget.verdict.planned.estimate.peak_phase, ", batch ",
-                    DescribePlan(budget.verdict.planned.plan, budget.verdict.precision), "; ",
+                    DescribePlan(budget.verdict.planned.plan), "; ",
                     memory::BasisText(budget.basis), "\n");
   }
   return text;
@@ -124,10 +124,10 @@ absl::StatusOr<bool> ShowMemoryBudget(Session& session, const MemoryBudgetOption
   HPO_ASSIGN_OR_RETURN(ParamMap params, ParseMemoryParams(options.params));
   HPO_ASSIGN_OR_RETURN(const ParamMap changed, ParseMemoryParams(options.compare));
   std::vector<ClassBudget> budgets;
-  HPO_ASSIGN_OR_RETURN(budgets.emplace_back(), BudgetOf(params, options.kernels, device));
+  HPO_ASSIGN_OR_RETURN(budgets.emplace_back(), BudgetOf(params, options.task, device));
   if (!changed.empty()) {
     for (const auto& [name, value] : changed) params[name] = value;
-    HPO_ASSIGN_OR_RETURN(budgets.emplace_back(), BudgetOf(params, options.kernels, device));
+    HPO_ASSIGN_OR_RETURN(budgets.emplace_back(), BudgetOf(params, options.task, device));
   }
   if (session.json) {
     Json json = {{"card_bytes", device.cards.front().count},

@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "cli/client/session.h"
 #include "memory/offline/offline_card.h"
-#include "memory/offline/offline_model.h"
 
 namespace hpo::cli {
 
@@ -16,7 +15,7 @@ struct MemoryBudgetOptions {
   std::vector<std::string> params;
   std::vector<std::string> compare;  // in place of those of `params`; empty: one column
   memory::CardOptions device;        // one card
-  memory::KernelOptions kernels;
+  std::string task;                  // of the model; empty: text-classification
 };
 
 // What a training run holds at its peak, class by class, before and after a change. Whether the

@@ -114,7 +114,7 @@ absl::StatusOr<bool> ShowMemoryFit(Session& session, const MemoryFitOptions& opt
   HPO_RETURN_IF_ERROR(CheckParams(params));
   HPO_ASSIGN_OR_RETURN(matrix.device, memory::ParseDevice(options.device));
   HPO_ASSIGN_OR_RETURN(const memory::OfflineModel model,
-                       memory::OfflineModel::Create(options.model, options.kernels, matrix.device));
+                       memory::OfflineModel::Create(options.model, options.task, matrix.device));
   matrix.model = model.facts().name;
   HPO_RETURN_IF_ERROR(CheckLengths(model.facts(), options.lengths));
   params["train.grad_accum"] = options.grad_accum;

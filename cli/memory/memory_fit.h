@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "cli/client/session.h"
 #include "memory/offline/offline_card.h"
-#include "memory/offline/offline_model.h"
 
 namespace hpo::cli {
 
@@ -18,7 +17,7 @@ struct MemoryFitOptions {
   std::vector<std::string> params;
   std::vector<int64_t> lengths;
   memory::CardOptions device;
-  memory::KernelOptions kernels;
+  std::string task;  // of the model; empty: text-classification
   int64_t grad_accum = 1;
 };
 

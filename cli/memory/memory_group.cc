@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "cli/client/dry_run_package.h"
-#include "cli/memory/described_step.h"
+#include "cli/dryrun/study_dry_run.h"
+#include "cli/dryrun/study_dry_run_words.h"
 #include "cli/memory/memory_budget.h"
 #include "cli/memory/memory_dataset.h"
 #include "cli/memory/memory_explain.h"
@@ -20,7 +21,6 @@
 #include "common/command_line/bounds.h"
 #include "common/command_line/exit_status.h"
 #include "memory/offline/offline_card.h"
-#include "memory/offline/offline_model.h"
 
 namespace hpo::cli {
 namespace {
@@ -67,60 +67,30 @@ void AddDevice(CLI::App& command, memory::CardOptions& device, bool several) {
       ->type_name("SIZE");
 }
 
-void AddKernels(CLI::App& command, memory::KernelOptions& options) {
-  command
-      .add_option("--kernels", options.kernels,
-                  "Training step to assume [default: hpo-trainer's if it supports the model]")
-      ->check(OneOf({"hpo-trainer", "huggingface"}));
-  command
-      .add_option("--task", options.task,
-                  "Task of the model [default: text-classification; for Hugging Face's decoders "
-                  "language-modeling]")
+void AddTask(CLI::App& command, std::string& task) {
+  command.add_option("--task", task, "Task of the model [default: text-classification]")
       ->check(OneOf({"text-classification", "language-modeling"}))
-      ->type_name("NAME");
-  command
-      .add_option(
-          "--precision", options.precision,
-          "Precision of Hugging Face's step: float32, bfloat16, bfloat16-autocast, ... [default: "
-          "float32]")
-      ->type_name("NAME");
-  command
-      .add_option(
-          "--optimizer", options.optimizer,
-          "Optimizer of Hugging Face's step: adamw-foreach, adamw-fused, sgd, ... [default: "
-          "adamw-foreach]")
       ->type_name("NAME");
 }
 
 Action DeclareMemoryEstimate(CLI::App& estimate, std::string& /*study*/) {
   const auto options = std::make_shared<MemoryOptions>();
-  const auto spec = std::make_shared<std::string>();
   const auto compare = std::make_shared<std::vector<std::string>>();
   SetExample(estimate,
              "hpo memory estimate model.name=roberta-large train.batch_size=48 --limit 24GiB");
-  CLI::Option* const params =
-      estimate.add_option("params", options->params, "Parameters of the configuration")
-          ->type_name("NAME=VALUE");
-  estimate
-      .add_option(
-          "--spec", *spec,
-          "JSON file that describes a training step (- for standard input), instead of parameters; "
-          "needs no server")
-      ->type_name("FILE")
-      ->excludes(params);
+  estimate.add_option("params", options->params, "Parameters of the configuration")
+      ->type_name("NAME=VALUE");
   estimate
       .add_option("--compare", *compare,
                   "Parameters to change; the command shows the prediction before and after")
-      ->type_name("NAME=VALUE")
-      ->excludes("--spec");
+      ->type_name("NAME=VALUE");
   estimate
       .add_option("--worker", options->worker,
                   "Name of the worker [default: the one with the most memory]")
       ->type_name("NAME");
   estimate.add_option("--limit", options->limit, "Memory limit [default: the limit of the worker]")
       ->type_name("SIZE");
-  return Verdict([options, spec, compare](Session& session) {
-    if (!spec->empty()) return EstimateDescribedStep(session, *spec);
+  return Verdict([options, compare](Session& session) {
     return compare->empty() ? EstimateMemory(session, *options)
                             : CompareMemory(session, *options, *compare);
   });
@@ -162,7 +132,7 @@ Action DeclareMemoryFit(CLI::App& fit, std::string& /*study*/) {
       ->type_name("N")
       ->check(Between(1, 1 << 20))
       ->capture_default_str();
-  AddKernels(fit, options->kernels);
+  AddTask(fit, options->task);
   AddDevice(fit, options->device, /*several=*/true);
   return Verdict([options](Session& session) { return ShowMemoryFit(session, *options); });
 }
@@ -188,7 +158,7 @@ Action DeclareMemoryPlan(CLI::App& plan, std::string& /*study*/) {
   plan.add_option("params", options->params, "Parameters of the configuration")
       ->type_name("NAME=VALUE")
       ->required();
-  AddKernels(plan, options->kernels);
+  AddTask(plan, options->task);
   AddDevice(plan, options->device, /*several=*/false);
   return Verdict([options](Session& session) { return ShowMemoryPlan(session, *options); });
 }
@@ -203,7 +173,7 @@ Action DeclareMemoryTable(CLI::App& table, std::string& /*study*/) {
           "standard input); a column note is copied to the output")
       ->type_name("FILE")
       ->required();
-  AddKernels(table, options->kernels);
+  AddTask(table, options->task);
   AddDevice(table, options->device, /*several=*/false);
   return Verdict([options](Session& session) { return ShowMemoryTable(session, *options); });
 }
@@ -224,7 +194,7 @@ Action DeclareMemoryBudget(CLI::App& budget, std::string& /*study*/) {
       .add_option("--compare", options->compare,
                   "Parameters to change; the command shows the memory before and after")
       ->type_name("NAME=VALUE");
-  AddKernels(budget, options->kernels);
+  AddTask(budget, options->task);
   AddDevice(budget, options->device, /*several=*/false);
   return Verdict([options](Session& session) { return ShowMemoryBudget(session, *options); });
 }
@@ -267,16 +237,18 @@ Action DeclareMemoryDataset(CLI::App& dataset, std::string& /*study*/) {
   return Verdict([options](Session& session) { return ShowMemoryDataset(session, *options); });
 }
 
-// Its words do not come this way (RunHpo), so that they are the package's alone: the options are
-// named for the completion of words.
+// Its words do not come this way (RunHpo), as what comes after the options is the program's: the
+// options are named for the completion of words.
 Action DeclareMemoryDryRun(CLI::App& dry_run, std::string& /*study*/) {
-  for (const char* const name : {"--gpu,--card", "--count", "--steps", "--timeout", "--largest",
-                                 "--allocator", "--context", "--readbacks"}) {
+  for (const char* const name :
+       {"--gpu,--card", "--count", "--steps", "--timeout", "--largest", "--allocator", "--context",
+        "--readbacks", "--stand-in", "--sample", "--parameters", "--jobs", "--seed"}) {
     dry_run.add_option(name);
   }
   for (const char* const name : {"--json", "--show-output"}) dry_run.add_flag(name);
   SetExample(dry_run, "hpo memory dry-run --gpu a100-40gb -- python3 train.py --batch 32");
   return [](Session& session) {
+    if (IsForStudy(session.forwarded)) return DryRunStudy(session);
     std::vector<std::string> words = session.forwarded;
     if (session.json) words.insert(words.begin(), "--json");
     return RunMemoryDryRun(words);

@@ -27,7 +27,6 @@ Json VerdictJson(const memory::ConfigVerdict& verdict, const memory::OfflineDevi
       .explanation =
           verdict.planned.fits ? "" : memory::ExplainMisfit(verdict.planned, verdict.usable)};
   Json json = MemoryJson(shown);
-  if (!verdict.precision.empty()) json["plan"]["precision"] = verdict.precision;
   json["margin"] = verdict.planned.margin;
   json["required_bytes"] = verdict.required.count;
   json["runs_from_bytes"] = memory::CardFor(device, verdict.required).count;
@@ -73,8 +72,7 @@ std::string AdviceText(const memory::OfflineDevice& device, const memory::Basis&
                {"COST"}});
   const auto row = [&](const std::string& what, const memory::ConfigVerdict& verdict,
                        const std::string& cost) {
-    table.AddRow({what, DescribePlan(verdict.planned.plan, verdict.precision),
-                  FormatBytes(verdict.required),
+    table.AddRow({what, DescribePlan(verdict.planned.plan), FormatBytes(verdict.required),
                   FormatBytes(memory::CardFor(device, verdict.required)),
                   verdict.planned.fits ? "yes" : "no", cost});
   };
@@ -95,7 +93,7 @@ absl::StatusOr<bool> ShowMemoryPlan(Session& session, const MemoryPlanOptions& o
   HPO_ASSIGN_OR_RETURN(const std::string name, ModelNameOf(params));
   HPO_ASSIGN_OR_RETURN(const memory::OfflineDevice device, memory::ParseDevice(options.device));
   HPO_ASSIGN_OR_RETURN(const memory::OfflineModel model,
-                       memory::OfflineModel::Create(name, options.kernels, device));
+                       memory::OfflineModel::Create(name, options.task, device));
   HPO_ASSIGN_OR_RETURN(const memory::Basis basis, model.BasisOf(params));
   HPO_ASSIGN_OR_RETURN(const memory::ConfigAdvice advice,
                        model.Advise(params, device.cards.front()));

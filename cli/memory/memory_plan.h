@@ -8,14 +8,13 @@
 #include "absl/status/statusor.h"
 #include "cli/client/session.h"
 #include "memory/offline/offline_card.h"
-#include "memory/offline/offline_model.h"
 
 namespace hpo::cli {
 
 struct MemoryPlanOptions {
   std::vector<std::string> params;
   memory::CardOptions device;  // one card
-  memory::KernelOptions kernels;
+  std::string task;            // of the model; empty: text-classification
 };
 
 // The cheapest changes that make a configuration fit. Whether it fits with them. Needs no server.

@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/render/json.h"
+#include "cli/render/space_text.h"
 #include "cli/render/table.h"
 #include "cli/render/wording.h"
 #include "common/base/status.h"
 #include "common/study_file/study_file.h"
-#include "memory/offline/model_step.h"
 #include "memory/offline/offline_card.h"
 #include "memory/plan/space_survey.h"
 #include "nlohmann/json.hpp"
@@ -23,33 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kStepBasis[] =
-    "float32, adamw-foreach, what its segments take without a limit (an upper bound)";
-
-// "71.4 %"; of nothing, 0.
-std::string Percent(int64_t part, int64_t whole) {
-  return absl::StrFormat(
-      "%.1f %%", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
-}
-
 int64_t Known(const memory::SpaceSurvey& survey) { return survey.configurations - survey.unknown; }
-
-constexpr char kTrainerKernels[] = "hpo-trainer";
-
-// Whose training step a known model's figures are.
-std::string KernelsOf(const memory::ModelSurvey& model) {
-  const absl::StatusOr<ModelFacts> facts = memory::FindModel(model.name);
-  return facts.ok() && !TrainerSupports(facts->shape) ? "Hugging Face" : kTrainerKernels;
-}
-
-Json CutJson(const std::optional<memory::SpaceCut>& cut) {
-  if (!cut.has_value()) return nullptr;
-  return {{"parameter", cut->parameter},
-          {"cut", cut->description},
-          {"misfits_removed", cut->misfits_removed},
-          {"misfits_left", cut->misfits_left},
-          {"fits_lost", cut->fits_lost}};
-}
 
 Json CountJson(const memory::PolicyCount& count) {
   const int64_t all = count.fits + count.does_not_fit;
@@ -68,7 +41,6 @@ Json SurveyJson(const StudySpec& study, const memory::OfflineDevice& device,
     Json entry = {
         {"name", model.name}, {"configurations", model.configurations}, {"known", model.known}};
     if (model.known) {
-      entry["kernels"] = KernelsOf(model);
       entry["smallest_strict_bytes"] = model.smallest_literal.count;
       entry["smallest_plan_bytes"] = model.smallest_plan.count;
       entry["largest_strict_bytes"] = model.largest_literal.count;
@@ -91,7 +63,6 @@ Json SurveyJson(const StudySpec& study, const memory::OfflineDevice& device,
           {"unknown", survey.unknown},
           {"parameters", survey.parameters},
           {"basis", memory::BasisJson(memory::TrainerBasis(device))},
-          {"huggingface_basis", kStepBasis},
           {"cards", std::move(cards)},
           {"models", std::move(models)}};
 }
@@ -103,23 +74,17 @@ std::string CardTable(const memory::SpaceSurvey& survey, int width) {
                {"DO NOT FIT", Align::kRight},
                {"CUT"}});
   for (const memory::CardSurvey& card : survey.cards) {
-    std::string cut = "-";
-    if (card.strict.cut.has_value()) {
-      cut = absl::StrCat(card.strict.cut->description, ": ", card.strict.cut->misfits_removed,
-                         " misfits less, ", card.strict.cut->fits_lost, " that fit lost");
-    }
     table.AddRow(
         {FormatBytes(card.capacity), Percent(card.strict.fits, Known(survey)),
          Percent(card.plan.fits, Known(survey)),
          absl::StrCat(card.strict.does_not_fit, " strict, ", card.plan.does_not_fit, " plan"),
-         cut});
+         CutText(card.strict.cut)});
   }
   return table.Render(width);
 }
 
 std::string ModelTable(const memory::SpaceSurvey& survey, int width) {
   Table table({{"MODEL"},
-               {"KERNELS"},
                {"CONFIGURATIONS", Align::kRight},
                {"SMALLEST", Align::kRight},
                {"BY PLAN", Align::kRight},
@@ -127,9 +92,8 @@ std::string ModelTable(const memory::SpaceSurvey& survey, int width) {
                {"FIT STRICT, BY CARD"}});
   for (const memory::ModelSurvey& model : survey.models) {
     const std::string name = model.name.empty() ? "(the study's)" : model.name;
-    table.AddRow({name, model.known ? KernelsOf(model) : "-", absl::StrCat(model.configurations),
-                  OrDash(model.smallest_literal), OrDash(model.smallest_plan),
-                  OrDash(model.largest_literal),
+    table.AddRow({name, absl::StrCat(model.configurations), OrDash(model.smallest_literal),
+                  OrDash(model.smallest_plan), OrDash(model.largest_literal),
                   model.known ? absl::StrJoin(model.strict_fits, ", ") : "not known"});
   }
   return table.Render(width);
@@ -145,14 +109,8 @@ std::string SurveyText(const StudySpec& study, const memory::OfflineDevice& devi
     absl::StrAppend(&text, survey.unknown,
                     " of models whose steps cannot be traced are left out of the shares\n");
   }
-  absl::StrAppend(&text, "\n", CardTable(survey, width), "\n", ModelTable(survey, width), "\n",
-                  memory::BasisText(memory::TrainerBasis(device)), "\n");
-  const bool has_step =
-      std::any_of(survey.models.begin(), survey.models.end(), [](const memory::ModelSurvey& model) {
-        return model.known && KernelsOf(model) != kTrainerKernels;
-      });
-  if (has_step) absl::StrAppend(&text, "Hugging Face: ", kStepBasis, "\n");
-  return text;
+  return absl::StrCat(text, "\n", CardTable(survey, width), "\n", ModelTable(survey, width), "\n",
+                      memory::BasisText(memory::TrainerBasis(device)), "\n");
 }
 
 absl::StatusOr<StudySpec> FindSpec(Session& session, const std::string& file) {
@@ -179,16 +137,8 @@ absl::StatusOr<bool> ShowMemorySpace(Session& session, const MemorySpaceOptions&
   HPO_ASSIGN_OR_RETURN(const StudySpec study, FindSpec(session, options.file));
   const memory::FitDecider decider =
       memory::OfflineDecider(study, MemoryPolicy::kStrict, memory::FindModels(study), device);
-  memory::StepNeeds steps(study, device);
-  HPO_ASSIGN_OR_RETURN(
-      const memory::SpaceSurvey survey,
-      memory::SurveySpace(
-          study, decider,
-          {.cards = device.cards,
-           .otherwise = [&steps](const ParamMap& params, const memory::TrainingConfig& config,
-                                 const MemoryPlan& plan) {
-             return steps.Of(params, config, plan);
-           }}));
+  HPO_ASSIGN_OR_RETURN(const memory::SpaceSurvey survey,
+                       memory::SurveySpace(study, decider, {.cards = device.cards}));
   if (session.json) {
     PrintJson(SurveyJson(study, device, survey), session.out);
   } else {

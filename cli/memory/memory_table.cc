@@ -64,21 +64,20 @@ absl::StatusOr<ParamMap> ParamsOf(const std::vector<std::string>& columns,
 }
 
 absl::StatusOr<TableRow> Answer(const std::vector<std::string>& columns,
-                                const text::CsvRecord& record, const memory::KernelOptions& kernels,
+                                const text::CsvRecord& record, const std::string& task,
                                 const memory::OfflineDevice& device) {
   TableRow row{.fields = record.fields};
   HPO_ASSIGN_OR_RETURN(row.params, ParamsOf(columns, record));
   HPO_ASSIGN_OR_RETURN(
       const memory::OfflineModel model,
-      memory::OfflineModel::Create(*FindString(row.params, kModelNameParameter), kernels, device));
+      memory::OfflineModel::Create(*FindString(row.params, kModelNameParameter), task, device));
   HPO_ASSIGN_OR_RETURN(row.basis, model.BasisOf(row.params));
   HPO_ASSIGN_OR_RETURN(row.advice, model.Advise(row.params, device.cards.front()));
   return row;
 }
 
 absl::StatusOr<ConfigTable> Answers(const std::string& text, const std::string& origin,
-                                    const memory::KernelOptions& kernels,
-                                    const memory::OfflineDevice& device) {
+                                    const std::string& task, const memory::OfflineDevice& device) {
   ConfigTable table;
   text::CsvScanner scanner(text, origin);
   text::CsvRecord record;
@@ -87,7 +86,7 @@ absl::StatusOr<ConfigTable> Answers(const std::string& text, const std::string& 
   for (;;) {
     HPO_ASSIGN_OR_RETURN(const bool more, has_header ? scanner.Next(record) : false);
     if (!more) break;
-    absl::StatusOr<TableRow> row = Answer(table.columns, record, kernels, device);
+    absl::StatusOr<TableRow> row = Answer(table.columns, record, task, device);
     if (!row.ok()) {
       return Annotate(row.status(), absl::StrCat(origin, ": line ", record.line));
     }
@@ -162,7 +161,7 @@ absl::StatusOr<bool> ShowMemoryTable(Session& session, const MemoryTableOptions&
   HPO_ASSIGN_OR_RETURN(const memory::OfflineDevice device, memory::ParseDevice(options.device));
   HPO_ASSIGN_OR_RETURN(const std::string text, ReadTable(options.file));
   const std::string origin = options.file == "-" ? "standard input" : options.file;
-  HPO_ASSIGN_OR_RETURN(const ConfigTable table, Answers(text, origin, options.kernels, device));
+  HPO_ASSIGN_OR_RETURN(const ConfigTable table, Answers(text, origin, options.task, device));
   if (session.json) {
     PrintJson(TableJson(table, device), session.out);
   } else {

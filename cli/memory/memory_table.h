@@ -7,14 +7,13 @@
 #include "absl/status/statusor.h"
 #include "cli/client/session.h"
 #include "memory/offline/offline_card.h"
-#include "memory/offline/offline_model.h"
 
 namespace hpo::cli {
 
 struct MemoryTableOptions {
   std::string file;  // CSV with a header of parameters, a configuration a row; "-": standard input
   memory::CardOptions device;  // one card
-  memory::KernelOptions kernels;
+  std::string task;            // of the model; empty: text-classification
 };
 
 // What each configuration of a file needs on a card, and what would make it fit. Whether all fit as

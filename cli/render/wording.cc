@@ -105,7 +105,7 @@ std::string DescribeEnd(const Trial& trial) {
   return trial.outcome ? DescribeOutcome(*trial.outcome) : "";
 }
 
-std::string DescribePlan(const MemoryPlan& plan, absl::string_view precision) {
+std::string DescribePlan(const MemoryPlan& plan) {
   std::string text =
       absl::StrCat(plan.effective_batch, " = ", plan.NumParts(), " x ", plan.micro_batch);
   const int64_t rest = plan.effective_batch % plan.micro_batch;
@@ -115,7 +115,7 @@ std::string DescribePlan(const MemoryPlan& plan, absl::string_view precision) {
   }
   if (plan.checkpointing) absl::StrAppend(&text, ", checkpointing");
   if (plan.precision != Precision::kFloat32) {
-    absl::StrAppend(&text, ", ", precision.empty() ? Name(plan.precision) : precision);
+    absl::StrAppend(&text, ", ", Name(plan.precision));
   }
   return text;
 }

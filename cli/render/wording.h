@@ -46,9 +46,8 @@ std::string DescribeState(const Trial& trial);
 // How it ended, to follow its state: metrics, or what went wrong. Empty while it is open.
 std::string DescribeEnd(const Trial& trial);
 
-// "64 = 8 x 8", with checkpointing and precision where they are not the default. `precision`: a
-// name in place of the plan's.
-std::string DescribePlan(const MemoryPlan& plan, absl::string_view precision = "");
+// "64 = 8 x 8", with checkpointing and precision where they are not the default.
+std::string DescribePlan(const MemoryPlan& plan);
 
 // "+1.00 GiB", "-3.00 MiB"; "-" where there is nothing before.
 std::string ChangeText(const std::optional<Bytes>& change);

@@ -254,6 +254,10 @@ absl::Status CheckMemory(const StudySpec& spec) {
   if (spec.memory.headroom.has_value()) {
     HPO_RETURN_IF_ERROR(CheckAtLeast("memory.headroom", 0, spec.memory.headroom->count));
   }
+  const bool dry_runs = spec.memory.preflight == MemoryPreflight::kDryRun;
+  if (dry_runs && spec.memory.policy == MemoryPolicy::kOff) {
+    return Unexpected("memory.preflight", "none where memory.policy is off", "dry-run");
+  }
   for (const std::string& name : spec.memory.relevant) {
     if (spec.space.Find(name) != nullptr) continue;
     return Unexpected("memory.relevant", "parameters of the study", absl::StrCat("'", name, "'"));

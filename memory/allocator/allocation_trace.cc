@@ -57,9 +57,7 @@ ReplayResult Replay(const AllocationTrace& trace, const AllocatorOptions& option
   AllocatorModel allocator(options);
   std::vector<AllocatorModel::Block> blocks(static_cast<size_t>(trace.num_blocks));
   ReplayResult result;
-  Bytes peak;
-  for (size_t i = 0; i < trace.events.size(); ++i) {
-    const TraceEvent& event = trace.events[i];
+  for (const TraceEvent& event : trace.events) {
     AllocatorModel::Block& block = blocks[static_cast<size_t>(event.block)];
     if (!event.allocates) {
       allocator.Free(block);
@@ -68,35 +66,12 @@ ReplayResult Replay(const AllocationTrace& trace, const AllocatorOptions& option
     const auto allocated = allocator.Allocate(Bytes{event.bytes}, event.stream);
     if (!allocated.has_value()) {
       result.completed = false;
-      result.failed_event = i;
       break;
     }
     block = *allocated;
-    if (allocator.stats().allocated_peak > peak) {
-      peak = allocator.stats().allocated_peak;
-      result.peak_event = i;
-    }
   }
   result.stats = allocator.stats();
   return result;
-}
-
-// The limit is the card's own end: a program that is described sets no fraction of it.
-Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options, Bytes unit) {
-  return FindNeededLimit(trace, options, Replay(trace, options).stats, unit);
-}
-
-Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options,
-                      const AllocatorStats& unlimited, Bytes unit) {
-  AllocatorOptions limited = options;
-  int64_t enough = RoundUp(unlimited.reserved_peak, unit).count / unit.count;
-  int64_t too_little = unlimited.allocated_peak.count / unit.count - 1;
-  while (enough - too_little > 1) {
-    const int64_t middle = too_little + (enough - too_little) / 2;
-    limited.card.left = Bytes{middle * unit.count};
-    (Replay(trace, limited).completed ? enough : too_little) = middle;
-  }
-  return Bytes{enough * unit.count};
 }
 
 }  // namespace hpo::memory

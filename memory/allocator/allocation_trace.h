@@ -63,21 +63,11 @@ struct LivePeak {
 LivePeak FindLivePeak(const AllocationTrace& trace, Bytes granularity);
 
 struct ReplayResult {
-  bool completed = true;  // false: out of memory at `failed_event`
-  size_t failed_event = 0;
-  size_t peak_event = 0;  // where `stats.allocated_peak` was reached first
+  bool completed = true;  // false: out of memory
   AllocatorStats stats;
 };
 
 // The trace through the caching allocator; stops at the first out-of-memory error.
 ReplayResult Replay(const AllocationTrace& trace, const AllocatorOptions& options);
-
-// The smallest limit, to `unit` (> 0), at which the trace still completes. Lies between what
-// tensors and what segments need without a limit; found by bisection, about ten replays.
-Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options,
-                      Bytes unit = MiB(2));
-// As above, where `unlimited`, the replay without a limit, is known already.
-Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options,
-                      const AllocatorStats& unlimited, Bytes unit = MiB(2));
 
 }  // namespace hpo::memory

@@ -51,7 +51,7 @@ std::vector<ParameterTensor> AsMade(const ModelShape& shape, std::vector<Paramet
 TracedAdapters AdaptersOf(const ModelShape& shape, const LoraOptions& lora) {
   const auto layers = AdaptedLayers(shape, lora);
   HPO_CHECK(layers.ok());
-  TracedAdapters adapters{.tensors = {}, .dropout = lora.dropout, .as_peft = false};
+  TracedAdapters adapters{.tensors = {}, .dropout = lora.dropout};
   for (const AdaptedLayer& layer : *layers) {
     for (const ParameterTensor& tensor : AdapterTensors(layer, lora.rank)) {
       adapters.tensors.push_back(tensor);
@@ -74,8 +74,8 @@ bool IsTrained(const ParameterTensor& tensor, const ClassifierShape& shape) {
          IsRead(tensor, shape.model);
 }
 
-FrozenStorage::Type BaseOf(const ClassifierShape& shape) {
-  return shape.lora.has_value() ? shape.lora->base : FrozenStorage::Type::kFloat32;
+FrozenType BaseOf(const ClassifierShape& shape) {
+  return shape.lora.has_value() ? shape.lora->base : FrozenType::kFloat32;
 }
 
 ClassifierTrace::ClassifierTrace(TracedDevice& device, const ClassifierShape& shape)
@@ -155,7 +155,7 @@ TracedTensor ClassifierTrace::SelectToken(const TracedTensor& hidden,
 ClassifierTrace::Outputs ClassifierTrace::ForwardWithSpans(const TracedBatch& batch,
                                                            bool training) {
   if (shape_.execution.precision == Precision::kFloat32) return Compute(batch, training);
-  device_.EnterAutocast(/*caches_weights=*/false);
+  device_.EnterAutocast();
   Outputs outputs = Compute(batch, training);
   device_.LeaveAutocast();
   outputs.logits = ops::Cast(device_, outputs.logits, kFloatBytes);

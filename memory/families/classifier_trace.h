@@ -25,7 +25,7 @@ struct TracedParameterGroups {
 // Whether the model itself is trained in `tensor`, one of the backbone's.
 bool IsTrained(const ParameterTensor& tensor, const ClassifierShape& shape);
 // How the backbone is stored; other types than kFloat32 are those of frozen ones.
-FrozenStorage::Type BaseOf(const ClassifierShape& shape);
+FrozenType BaseOf(const ClassifierShape& shape);
 // Our trainer's adapters; `lora` is one that AdaptedLayers takes.
 TracedAdapters AdaptersOf(const ModelShape& shape, const LoraOptions& lora);
 // Adds those of `tensors`, made as `parameters`, that are trained.

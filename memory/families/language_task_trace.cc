@@ -86,7 +86,7 @@ class LanguageTrace final : public TaskTrace {
 
   TracedTensor Loss(const TracedBatch& batch, bool training) {
     const bool casts = shape_.execution.precision != Precision::kFloat32;
-    if (casts) device_.EnterAutocast(/*caches_weights=*/false);
+    if (casts) device_.EnterAutocast();
     const TracedTensor loss =
         ChunkedCrossEntropy(backbone_->Forward(batch, training), batch.Tokens());
     if (casts) device_.LeaveAutocast();

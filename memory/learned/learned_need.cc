@@ -17,22 +17,11 @@ constexpr double kToSpare = 0.9;
 constexpr int kMaxRounds = 10;
 // A row that determines its own prediction tells nothing of the error without it.
 constexpr double kHighestRowLeverage = 0.95;
-constexpr double kHighestLeverage = 100.0;
 constexpr double kSmallestPrediction = 0.05;
 // Margin while there are too few uses for a rank, shrinking to 0 as they come.
 constexpr double kColdMargin = 0.25;
 // Trials that have to meet an OOM before, as the last resort, what is no smaller is refused.
 constexpr int kEnoughOoms = 3;
-
-// One value per term of the fit, relative to what `scale` bytes would be.
-std::vector<double> RowOf(const NeedTerms& terms, const NeedPoint& point, double scale) {
-  std::vector<double> row;
-  row.reserve(terms.size());
-  for (size_t term = 0; term < terms.size(); ++term) {
-    row.push_back(terms.Value(term, point) / scale);
-  }
-  return row;
-}
 
 void AppendRow(const std::vector<double>& row, Columns& columns) {
   for (size_t j = 0; j < row.size(); ++j) columns[j].push_back(row[j]);
@@ -86,7 +75,7 @@ void LearnedNeed::LeaveOutUnexplained() {
 bool LearnedNeed::IsExplained(const Seen& oom) const {
   if (terms_.num_numbers() == 0 && terms_.num_choices() == 0) return false;
   const double spare = kToSpare * static_cast<double>(oom.bytes.count);
-  const auto is_larger = [&](const Seen& seen) { return NoLarger(oom.point, seen.point); };
+  const auto is_larger = [&](const Seen& seen) { return IsNoLarger(oom.point, seen.point); };
   const bool ran = std::any_of(ran_.begin(), ran_.end(), [&](const Seen& seen) {
     return seen.bytes <= oom.bytes && is_larger(seen);
   });
@@ -102,12 +91,12 @@ bool LearnedNeed::Explains(const ParamMap& params, Bytes limit) const {
 void LearnedNeed::FitTerms(const NeedTerms& candidates, std::span<const Seen> ooms) {
   Columns columns(candidates.size());
   for (const Seen& use : uses_) {
-    AppendRow(RowOf(candidates, use.point, static_cast<double>(use.bytes.count)), columns);
+    AppendRow(RelativeRow(candidates, use.point, static_cast<double>(use.bytes.count)), columns);
   }
   std::vector<std::vector<double>> waiting;
   for (const Seen& oom : ooms) {
     const double need = kNeedBeyondLimit * static_cast<double>(oom.bytes.count);
-    waiting.push_back(RowOf(candidates, oom.point, need));
+    waiting.push_back(RelativeRow(candidates, oom.point, need));
   }
   for (int round = 0; round < kMaxRounds; ++round) {
     fit_ = FitNonNegative(columns, std::vector<double>(columns.front().size(), 1.0));
@@ -126,7 +115,7 @@ void LearnedNeed::FitTerms(const NeedTerms& candidates, std::span<const Seen> oo
   }
   LearnMargin(SelectColumns(columns, fit_.columns));
   terms_ = candidates.Select(fit_.columns);
-  LearnDirections();
+  directions_ = DirectionsOf(terms_);
 }
 
 void LearnedNeed::LearnMargin(const Columns& rows_by_term) {
@@ -143,24 +132,11 @@ void LearnedNeed::LearnMargin(const Columns& rows_by_term) {
   if (!scores.empty()) margin_ = Conformal(std::move(scores));
 }
 
-void LearnedNeed::LearnDirections() {
-  directions_.assign(terms_.num_numbers(), Direction::kGrows);
-  for (size_t number = 0; number < directions_.size(); ++number) {
-    bool grows = false;
-    bool shrinks = false;
-    for (size_t term = 0; term < terms_.size(); ++term) {
-      grows = grows || terms_.GrowsWith(term, number);
-      shrinks = shrinks || terms_.ShrinksWith(term, number);
-    }
-    if (shrinks) directions_[number] = grows ? Direction::kBoth : Direction::kShrinks;
-  }
-}
-
 LearnedFit LearnedNeed::Predict(const NeedPoint& point, Bytes usable) const {
   if (fit_.columns.empty()) return {};
-  const double predicted = std::max(1.0, fit_.Predict(RowOf(terms_, point, 1.0)));
+  const double predicted = std::max(1.0, fit_.Predict(RelativeRow(terms_, point, 1.0)));
   const double leverage =
-      std::clamp(fit_.Leverage(RowOf(terms_, point, predicted)), 0.0, kHighestLeverage);
+      std::clamp(fit_.Leverage(RelativeRow(terms_, point, predicted)), 0.0, kHighestLeverage);
   const double margin = is_last_resort_ ? 0.0 : margin_;
   const double needed = predicted * std::exp(margin * std::sqrt(1.0 + leverage));
   constexpr double kLargest = static_cast<double>(int64_t{1} << 62);
@@ -171,15 +147,8 @@ LearnedFit LearnedNeed::Predict(const NeedPoint& point, Bytes usable) const {
   return answer;
 }
 
-bool LearnedNeed::NoLarger(const NeedPoint& a, const NeedPoint& b) const {
-  if (a.choices != b.choices) return false;
-  for (size_t i = 0; i < directions_.size(); ++i) {
-    if (a.numbers[i] == b.numbers[i]) continue;
-    if (!a.numbers[i] || !b.numbers[i] || directions_[i] == Direction::kBoth) return false;
-    const bool below = *a.numbers[i] < *b.numbers[i];
-    if (below != (directions_[i] == Direction::kGrows)) return false;
-  }
-  return true;
+bool LearnedNeed::IsNoLarger(const NeedPoint& a, const NeedPoint& b) const {
+  return NoLarger(a, b, directions_);
 }
 
 LearnedFit LearnedNeed::Decide(const ParamMap& params, Bytes usable) const {
@@ -191,7 +160,7 @@ LearnedFit LearnedNeed::DecidePoint(const NeedPoint& point, Bytes usable) const 
   LearnedFit refused = predicted;
   int num_ooms = 0;
   for (const Seen& oom : ooms_) {
-    if (oom.bytes < usable || !NoLarger(oom.point, point)) continue;
+    if (oom.bytes < usable || !IsNoLarger(oom.point, point)) continue;
     ++num_ooms;
     refused.fits = false;
     refused.needed = std::max(refused.needed, oom.bytes + Bytes{1});
@@ -205,7 +174,7 @@ LearnedFit LearnedNeed::DecidePoint(const NeedPoint& point, Bytes usable) const 
 std::optional<LearnedFit> LearnedNeed::AsWhatRan(const NeedPoint& point, Bytes usable,
                                                  const LearnedFit& predicted) const {
   const auto holds = [&](const Seen& seen) {
-    return seen.bytes <= usable && NoLarger(point, seen.point);
+    return seen.bytes <= usable && IsNoLarger(point, seen.point);
   };
   LearnedFit answer = predicted;
   bool met = false;

@@ -33,6 +33,7 @@
 #include "common/space/params.h"
 #include "common/space/search_space.h"
 #include "memory/learned/nonnegative_least_squares.h"
+#include "memory/learned/product_fit.h"
 #include "memory/need/need_terms.h"
 
 namespace hpo::memory {
@@ -50,8 +51,9 @@ struct NeedObservation {
 // The answer for one configuration.
 struct LearnedFit {
   bool fits = true;
-  Bytes expected;  // 0: not known yet
-  Bytes needed;    // with its margin; 0: not known yet
+  Bytes expected;    // 0: not known yet
+  Bytes needed;      // with its margin; 0: not known yet
+  bool sure = true;  // false: a dry run would tell (dry_run_need.h)
   bool operator==(const LearnedFit&) const = default;
 };
 
@@ -86,13 +88,9 @@ class LearnedNeed {
     NeedPoint point;
     Bytes bytes;
   };
-  // Which way the need goes with a number.
-  enum class Direction { kGrows, kShrinks, kBoth };
-
   void LearnFrom(const NeedTerms& candidates);
   void FitTerms(const NeedTerms& candidates, std::span<const Seen> ooms);
   void LearnMargin(const Columns& rows_by_term);
-  void LearnDirections();
   LearnedFit Predict(const NeedPoint& point, Bytes usable) const;
   LearnedFit DecidePoint(const NeedPoint& point, Bytes usable) const;
   // Where a configuration no smaller ran within `usable` bytes: that this one fits.
@@ -100,7 +98,7 @@ class LearnedNeed {
                                       const LearnedFit& predicted) const;
   bool IsExplained(const Seen& oom) const;
   void LeaveOutUnexplained();
-  bool NoLarger(const NeedPoint& a, const NeedPoint& b) const;
+  bool IsNoLarger(const NeedPoint& a, const NeedPoint& b) const;
 
   std::vector<Seen> uses_;
   std::vector<Seen> ran_;  // within so many bytes

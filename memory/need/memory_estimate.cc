@@ -30,9 +30,9 @@ constexpr int64_t kParametersPerLayer = 16;
 constexpr int64_t kOtherParameters = 32;
 
 // What CUDA's caching allocator holds, and needs at least, on top of live bytes: the largest
-// ratios, in percent, among 35 configurations replayed through a model of it
-// (bench/memory_published; medians 1.20 and 1.05), with a constant, as segments come in pieces of
-// 20 MiB. Of 6,000 random ones of our trainer 17 need more, up to 1.21 of it.
+// ratios, in percent, among 35 configurations of other programs replayed through a model of it
+// (medians 1.20 and 1.05), with a constant, as segments come in pieces of 20 MiB. Of 6,000 random
+// ones of our trainer 17 need more, up to 1.21 of it.
 constexpr int64_t kReservedOverLive = 138;
 constexpr int64_t kNeededOverLive = 134;
 // Of tensors, and of the need by these ratios.

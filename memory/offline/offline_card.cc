@@ -20,6 +20,8 @@
 namespace hpo::memory {
 namespace {
 
+constexpr char kDryRun[] = "hpo memory dry-run -- python3 train.py";
+
 // What a study with an unnamed model would train.
 std::vector<std::string> ModelNames(const StudySpec& study) {
   std::vector<std::string> names;
@@ -59,14 +61,6 @@ absl::StatusOr<ModelFacts> FindModel(const std::string& name_or_path) {
   return facts;
 }
 
-absl::StatusOr<ModelFacts> FindNamedModel(const std::string& name_or_path) {
-  absl::StatusOr<ModelFacts> facts = FindModel(name_or_path);
-  if (facts.ok() && facts->name != name_or_path) {
-    std::cerr << "model " << name_or_path << ": taken as " << facts->name << std::endl;
-  }
-  return facts;
-}
-
 std::vector<ModelFacts> FindModels(const StudySpec& study) {
   std::vector<ModelFacts> models;
   for (const std::string& name : ModelNames(study)) {
@@ -79,9 +73,13 @@ std::vector<ModelFacts> FindModels(const StudySpec& study) {
 }
 
 absl::StatusOr<ModelFacts> FindTraceableModel(const std::string& name_or_path) {
-  HPO_ASSIGN_OR_RETURN(ModelFacts facts, FindNamedModel(name_or_path));
+  HPO_ASSIGN_OR_RETURN(ModelFacts facts, FindModel(name_or_path));
+  if (facts.name != name_or_path) {
+    std::cerr << "model " << name_or_path << ": taken as " << facts.name << std::endl;
+  }
   if (const absl::Status known = CheckTrainable(facts.shape); !known.ok()) {
-    return Annotate(known, absl::StrCat("model ", name_or_path));
+    return absl::UnimplementedError(absl::StrCat("model ", name_or_path, ": ", known.message(),
+                                                 "; for another model use ", kDryRun));
   }
   return facts;
 }
@@ -140,8 +138,7 @@ FitDecider OfflineDecider(StudySpec study, MemoryPolicy policy, std::span<const 
 }
 
 Basis TrainerBasis(const OfflineDevice& device) {
-  return {.kernels = "hpo-trainer",
-          .task = std::string(Name(TaskKind::kTextClassification)),
+  return {.task = std::string(Name(TaskKind::kTextClassification)),
           .precision = "float32",
           .optimizer = "adamw-fused",
           .attention = device.kind == "cpu" ? "math where it has dropout" : "efficient",
@@ -152,7 +149,7 @@ Basis TrainerBasis(const OfflineDevice& device) {
 
 std::string BasisText(const Basis& basis) {
   std::string text =
-      absl::StrCat(basis.kernels, "'s training step, ", basis.task, ", ", basis.precision, ", ",
+      absl::StrCat("hpo-trainer's training step, ", basis.task, ", ", basis.precision, ", ",
                    basis.optimizer, ", attention ", basis.attention);
   if (!basis.adapters.empty()) absl::StrAppend(&text, ", adapters of ", basis.adapters);
   if (basis.base_source.empty()) return absl::StrCat(text, "; live bytes of a CPU");
@@ -161,8 +158,7 @@ std::string BasisText(const Basis& basis) {
 }
 
 nlohmann::ordered_json BasisJson(const Basis& basis) {
-  return {{"kernels", basis.kernels},
-          {"task", basis.task},
+  return {{"task", basis.task},
           {"precision", basis.precision},
           {"optimizer", basis.optimizer},
           {"attention", basis.attention},

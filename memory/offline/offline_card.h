@@ -32,16 +32,13 @@ struct CardOptions {
 //   InvalidArgument  see ParseModelConfig
 absl::StatusOr<ModelFacts> FindModel(const std::string& name_or_path);
 
-// As FindModel, of a name that people type: standard error says which one a short name is taken
-// for.
-absl::StatusOr<ModelFacts> FindNamedModel(const std::string& name_or_path);
-
 // The models that a study may draw, or its default one, by the study's names, as far as hpo-trainer
 // runs them.
 std::vector<ModelFacts> FindModels(const StudySpec& study);
 
-// As FindNamedModel, for a model that hpo-trainer runs.
-//   Unimplemented  hpo-trainer does not run its family
+// As FindModel, for a model that hpo-trainer runs, by a name that people type: standard error says
+// which one a short name is taken for.
+//   Unimplemented  hpo-trainer does not run its family; says what to use instead
 absl::StatusOr<ModelFacts> FindTraceableModel(const std::string& name_or_path);
 
 struct OfflineDevice {
@@ -68,9 +65,8 @@ Bytes CardFor(const OfflineDevice& device, Bytes usable);
 FitDecider OfflineDecider(StudySpec study, MemoryPolicy policy, std::span<const ModelFacts> models,
                           const OfflineDevice& device);
 
-// What figures stand on.
+// What figures of hpo-trainer's step stand on.
 struct Basis {
-  std::string kernels;  // "hpo-trainer", "Hugging Face"
   std::string task;
   std::string precision;
   std::string optimizer;

@@ -1,37 +1,27 @@
-// A model on a card that need not be here, by whosever training step: the answers that `fit`,
+// A model on a GPU that need not be here, in hpo-trainer's training step: the answers that `fit`,
 // `plan`, `table` and `budget` show. Pure; some tens of milliseconds an answer.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "common/space/params.h"
 #include "memory/offline/offline_card.h"
-#include "memory/offline/step_description.h"
 #include "memory/plan/config_advice.h"
 #include "memory/plan/fit_decision.h"
 
 namespace hpo::memory {
 
-// Whose training step it is. Empty: hpo-trainer where it runs the model, in float32 with fused
-// AdamW, which classifies, else Hugging Face's, in float32 with torch's AdamW; a decoder models
-// language there.
-struct KernelOptions {
-  std::string kernels;    // "hpo-trainer", "huggingface"
-  std::string task;       // "text-classification", "language-modeling"
-  std::string precision;  // as in docs/step-description.md
-  std::string optimizer;
-};
-
 class OfflineModel {
  public:
+  // `task`: "text-classification", "language-modeling"; empty: the former.
   //   NotFound         no such model, with a suggestion
-  //   InvalidArgument  an option of Hugging Face's step with hpo-trainer's, a task that is not its
-  //   Unimplemented    hpo-trainer is asked for, and does not run the family
+  //   InvalidArgument  a task that is not the model's
+  //   Unimplemented    hpo-trainer does not run the family
   static absl::StatusOr<OfflineModel> Create(const std::string& name_or_path,
-                                             const KernelOptions& kernels,
-                                             const OfflineDevice& device);
+                                             const std::string& task, const OfflineDevice& device);
 
   const ModelFacts& facts() const { return facts_; }
 
@@ -50,17 +40,15 @@ class OfflineModel {
   absl::StatusOr<Bytes> AdapterBytes(const ParamMap& params) const;
 
  private:
-  OfflineModel(ModelFacts facts, const KernelOptions& kernels, const OfflineDevice& device)
-      : facts_(std::move(facts)), kernels_(kernels), device_(device) {}
+  OfflineModel(ModelFacts facts, std::string task, const OfflineDevice& device)
+      : facts_(std::move(facts)), task_(std::move(task)), device_(device) {}
 
   ParamMap Named(const ParamMap& params) const;
   FitDecider Decider(MemoryPolicy policy) const;
-  absl::StatusOr<StepDescription> StepOf(const ParamMap& params) const;
 
   ModelFacts facts_;
-  KernelOptions kernels_;
+  std::string task_;
   OfflineDevice device_;
-  bool trainer_ = true;  // hpo-trainer's step
 };
 
 }  // namespace hpo::memory

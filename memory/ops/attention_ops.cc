@@ -1,4 +1,4 @@
-// Tested by tests/memory/offline/traces/model_trace_test.cc.
+// Tested by tests/worker/trainer/memory_trace_test.cc.
 #include "memory/ops/attention_ops.h"
 
 #include <algorithm>
@@ -20,6 +20,8 @@ constexpr int64_t kFlashStateBytes = 16;
 constexpr int64_t kFlashUnusedBytes = 8;
 // The fused kernels round the number of queries up to this for the log-sum-exp.
 constexpr int64_t kQueryBlock = 32;
+// The efficient kernel reads a mask's rows so many elements at a time.
+constexpr int64_t kMaskStep = 8;
 
 int64_t RoundedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -39,8 +41,7 @@ int64_t InBlocks(int64_t queries) { return RoundedUp(queries, kQueryBlock); }
 // Where the efficient kernel cannot read a mask's rows, they are copied, padded.
 TracedStorage AlignedMask(TracedDevice& device, const TracedStorage& mask,
                           const TracedTensor& query, const AttentionShape& shape) {
-  const int64_t step = device.traits().mask_step;
-  const int64_t columns = (shape.tokens + step - 1) / step * step;
+  const int64_t columns = RoundedUp(shape.tokens, kMaskStep);
   const int64_t bytes = query.element_size * shape.batch * shape.tokens * columns;
   if (!mask || columns == shape.tokens || mask.bytes() >= bytes) return mask;
   return device.Allocate(bytes);
@@ -64,10 +65,7 @@ AttentionKernel AttentionKernelOf(const TracedDevice& device, int64_t element_si
                               : device.float16()          ? all.float16
                                                           : all.bfloat16;
   const AttentionKernel kernel = masked ? pair.masked : pair.plain;
-  // Of a described step, which names one kernel: flash takes no mask.
-  if (kernel != AttentionKernel::kEfficient && (kernel != AttentionKernel::kFlash || !masked)) {
-    return kernel;
-  }
+  if (kernel != AttentionKernel::kEfficient) return kernel;
   return head_size % LeastHeadSize(device.traits().capability, element_size) == 0
              ? AttentionKernel::kEfficient
              : AttentionKernel::kMath;
@@ -82,7 +80,6 @@ struct FusedBuffers {
   int64_t logsumexp = 0;
   int64_t delta = 0;
   bool copies_delta = false;  // where it is summed by tokens and heads
-  bool copies_gradient = false;
   int64_t blocks = 0;
   TracedStorage mask;
 };
@@ -103,15 +100,12 @@ TracedTensor FusedAttention(TracedDevice& device, const TracedTensor& query,
       {buffers.mask, key.storage, query.storage, value.storage, logsumexp, output.storage},
       [&device, bytes = output.bytes(), query_bytes = query.bytes(), key_bytes = key.bytes(),
        value_bytes = value.bytes(), delta_bytes = kFloatBytes * buffers.delta,
-       copies_delta = buffers.copies_delta, copies_gradient = buffers.copies_gradient,
-       blocks = buffers.blocks,
+       copies_delta = buffers.copies_delta, blocks = buffers.blocks,
        writes_product = !buffers.flash && query.element_size == kFloatBytes](auto&, const auto&) {
         TracedGradients gradients(3);
         const auto temporary = [&device](int64_t size) {
           return device.Allocate(size, MemoryClass::kTemporary);
         };
-        TracedStorage copied;
-        if (copies_gradient) copied = temporary(bytes);
         gradients[0] = device.Allocate(query_bytes);
         gradients[1] = device.Allocate(key_bytes);
         gradients[2] = device.Allocate(value_bytes);
@@ -146,15 +140,11 @@ TracedTensor FlashAttention(TracedDevice& device, const TracedTensor& query,
   output.edge = device.Record(
       {query.edge, key.edge, value.edge},
       {key.storage, query.storage, value.storage, logsumexp, output.storage, state, unused},
-      [&device, bytes = output.bytes(), query_bytes = query.bytes(), key_bytes = key.bytes(),
-       value_bytes = value.bytes(), copies = shape.copies_gradient,
+      [&device, query_bytes = query.bytes(), key_bytes = key.bytes(), value_bytes = value.bytes(),
        delta_bytes = kFloatBytes * rounded,
        sum_bytes = kFloatBytes * rounded * RoundedUp(shape.head_size, kFlashHeadSize)](
           auto&, const auto&) {
         TracedGradients gradients(3);
-        const int64_t copied = copies ? bytes : 0;  // of the gradient and of the output
-        const TracedStorage first = device.Allocate(copied, MemoryClass::kTemporary);
-        const TracedStorage second = device.Allocate(copied, MemoryClass::kTemporary);
         gradients[0] = device.Allocate(query_bytes);
         gradients[1] = device.Allocate(key_bytes);
         gradients[2] = device.Allocate(value_bytes);
@@ -377,7 +367,6 @@ TracedTensor Attention(TracedDevice& device, const TracedTensor& query, const Tr
        .logsumexp = by_heads * (flash ? shape.tokens : InBlocks(shape.tokens)),
        .delta = by_heads * shape.tokens,
        .copies_delta = shape.heads > 1 && shape.tokens > 1,
-       .copies_gradient = shape.copies_gradient,
        .blocks = flash ? 0 : EfficientBackwardBytes(EfficientOf(device, q, shape)),
        .mask = bias});
 }

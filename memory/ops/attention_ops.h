@@ -21,9 +21,6 @@ struct AttentionShape {
   bool keys_by_heads = false;  // keys and values lie by heads already
   // They are views of one head for all queries, which a cast writes out.
   bool keys_are_repeated_views = false;
-  // The result's gradient comes in another layout than rows, tokens, heads, which a fused kernel of
-  // a card copies.
-  bool copies_gradient = false;
   int64_t HiddenElements() const { return batch * tokens * heads * head_size; }
   int64_t ScoreElements() const { return batch * heads * tokens * tokens; }
 };

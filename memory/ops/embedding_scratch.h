@@ -2,7 +2,7 @@
 // rows of equal indices are summed in parts, and the parts are summed.
 // Source: torch 2.11, aten/src/ATen/native/cuda/Embedding.cu, EmbeddingBackwardKernel.cu, and cub's
 // sort and scan as torch calls them. Held against torch itself on an emulated A100:
-// tests/memory/described_step_events_test.cc.
+// tests/worker/trainer/memory_trace_test.cc.
 #pragma once
 
 #include <cstdint>

@@ -111,13 +111,6 @@ TracedTensor CpuRmsNorm(TracedDevice& device, const TracedTensor& input, const T
 
 }  // namespace
 
-TracedNorm MakeNorm(TracedDevice& device, int64_t width, bool bias) {
-  TracedNorm norm{.width = width};
-  norm.weight = device.Parameter(width);
-  if (bias) norm.bias = device.Parameter(width);
-  return norm;
-}
-
 TracedTensor Embedding(TracedDevice& device, const TracedStorage& indices, int64_t num_indices,
                        const TracedParameter& table, int64_t width) {
   TracedTensor output = device.NewTensor(num_indices * width, table.element_size);
@@ -138,23 +131,23 @@ TracedTensor LayerNorm(TracedDevice& device, const TracedTensor& input, const Tr
   if (has_bias) mean = device.Allocate(kFloatBytes * rows);
   TracedStorage deviation = device.Allocate(kFloatBytes * rows);
   const GradientEdge bias_edge = has_bias ? norm.bias->Edge() : GradientEdge{};
-  output.edge = device.Record(
-      {x.edge, norm.weight.Edge(), bias_edge}, {x.storage, mean, deviation},
-      [&device, bytes = x.bytes(), wanted = x.edge.IsWanted(), trains = norm.weight.trainable,
-       weight_bytes = norm.weight.bytes(), row_bytes = norm.width * x.element_size, has_bias,
-       copies = norm.copies_gradient](auto&, const auto&) {
-        TracedGradients gradients(3);
-        if (wanted) gradients[0] = device.Allocate(bytes);
-        if (trains) gradients[1] = device.Allocate(weight_bytes, MemoryClass::kGradients);
-        if (trains && has_bias) {
-          gradients[2] = device.Allocate(weight_bytes, MemoryClass::kGradients);
-        }
-        if (copies) device.Touch(bytes);
-        // Partial sums of the two of a thread (CPU).
-        if (device.traits().cpu && trains)
-          device.Touch(2 * device.traits().threads_with_buffers * row_bytes);
-        return gradients;
-      });
+  output.edge =
+      device.Record({x.edge, norm.weight.Edge(), bias_edge}, {x.storage, mean, deviation},
+                    [&device, bytes = x.bytes(), wanted = x.edge.IsWanted(),
+                     trains = norm.weight.trainable, weight_bytes = norm.weight.bytes(),
+                     row_bytes = norm.width * x.element_size, has_bias](auto&, const auto&) {
+                      TracedGradients gradients(3);
+                      if (wanted) gradients[0] = device.Allocate(bytes);
+                      if (trains)
+                        gradients[1] = device.Allocate(weight_bytes, MemoryClass::kGradients);
+                      if (trains && has_bias) {
+                        gradients[2] = device.Allocate(weight_bytes, MemoryClass::kGradients);
+                      }
+                      // Partial sums of the two of a thread (CPU).
+                      if (device.traits().cpu && trains)
+                        device.Touch(2 * device.traits().threads_with_buffers * row_bytes);
+                      return gradients;
+                    });
   mean.Reset();
   return output;
 }

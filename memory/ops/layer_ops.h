@@ -13,13 +13,10 @@ struct TracedNorm {
   TracedParameter weight;
   std::optional<TracedParameter> bias;
   int64_t width = 0;
-  // The output's gradient comes with rows and tokens swapped: a card's kernel copies it.
-  bool copies_gradient = false;
 };
 
 namespace ops {
 
-TracedNorm MakeNorm(TracedDevice& device, int64_t width, bool bias = true);
 TracedTensor Embedding(TracedDevice& device, const TracedStorage& indices, int64_t num_indices,
                        const TracedParameter& table, int64_t width);
 TracedTensor LayerNorm(TracedDevice& device, const TracedTensor& input, const TracedNorm& norm);

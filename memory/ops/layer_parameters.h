@@ -1,5 +1,4 @@
-// The parameters of one layer of each kind of model, by the names in Hugging Face's files: what our
-// trainer's traces and those of its library's models share.
+// The parameters of one layer of each kind of model, by the names in Hugging Face's files.
 #pragma once
 
 #include <vector>

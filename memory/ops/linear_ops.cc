@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/base/bytes.h"
-#include "memory/allocator/divide_up.h"
 #include "memory/ops/tensor_ops.h"
 #include "memory/trace/step_tracer.h"
 
@@ -73,12 +72,10 @@ TracedTensor LinearAlone(TracedDevice& device, const TracedTensor& input, const 
         }
         if (!weight_first) add_weight();
         if (bias_wanted) {
-          device.tracer().LeaveKernel();
           gradients[bias_at] = Sum(device, bias_sum, MemoryClass::kGradients).AsView();
         }
         return gradients;
-      },
-      {.saves_others = true});
+      });
   TracedTensor output = device.NewTensor(rows * layer.out_features, x.element_size);
   output.edge = edge;
   TouchProductWorkspace(device, layer);
@@ -91,7 +88,7 @@ TracedTensor LinearAlone(TracedDevice& device, const TracedTensor& input, const 
 // The values of a stored weight; empty where they are the storage itself.
 TracedStorage StoredValues(TracedDevice& device, const TracedLinear& layer, int64_t element_size) {
   const int64_t elements = layer.weight.elements;
-  if (layer.stored == FrozenStorage::Type::kBFloat16) {
+  if (layer.stored == FrozenType::kBFloat16) {
     if (element_size == kHalfBytes && !device.float16()) return {};
     return device.Allocate(element_size * elements, MemoryClass::kTemporary);
   }
@@ -135,49 +132,7 @@ TracedTensor StoredLinear(TracedDevice& device, const TracedTensor& input,
   return output;
 }
 
-// ---- Weights in NF4 as bitsandbytes runs them ---------------------------------------------------
-
-// Linear4bit's forward, and MatMul4Bit's backward. Source: bitsandbytes 0.48, nn/modules.py,
-// autograd/_functions.py and functional.py (dequantize_4bit); nothing compares it with a run.
-
-// The blocks' scales in float32, then the values in the 16 bits that they were quantised from.
-TracedStorage DequantizedValues(TracedDevice& device, const TracedLinear& layer,
-                                int64_t element_size) {
-  const int64_t elements = layer.weight.elements;
-  TracedStorage values;
-  {
-    const TracedStorage scales =
-        device.Allocate(kFloatBytes * DivideUp(elements, kNf4Block), MemoryClass::kTemporary);
-    values = device.Allocate(kHalfBytes * elements, MemoryClass::kTemporary);
-  }
-  if (element_size == kHalfBytes) return values;
-  return device.Allocate(element_size * elements, MemoryClass::kTemporary);
-}
-
-// Neither the input nor the values are kept: the weight has no gradient, and backward makes its
-// values again. The result has the input's type.
-TracedTensor QuantizedLinear(TracedDevice& device, const TracedTensor& input,
-                             const TracedLinear& layer) {
-  const int64_t element_size = device.in_autocast() ? kHalfBytes : input.element_size;
-  TracedTensor x = Cast(device, input, element_size);
-  TracedTensor output;
-  {
-    const StepTracer::GradMode no_grad(device.tracer(), false);
-    const TracedStorage values = DequantizedValues(device, layer, element_size);
-    device.TouchForwardWorkspace();
-    output = device.NewTensor(x.elements / layer.in_features * layer.out_features, element_size);
-  }
-  output.edge = device.Record(
-      {x.edge}, {}, [&device, layer, bytes = x.bytes(), element_size](auto&, const auto&) {
-        device.TouchBackwardWorkspace();
-        const TracedStorage values = DequantizedValues(device, layer, element_size);
-        return OneGradient(device.Allocate(bytes));
-      });
-  x = {};
-  return Cast(device, output, input.element_size);
-}
-
-// ---- Low-rank adapters: ours, and as peft runs them ---------------------------------------------
+// ---- Low-rank adapters --------------------------------------------------------------------------
 
 // output + low times a number.
 TracedTensor AddScaled(TracedDevice& device, const TracedTensor& output, const TracedTensor& low) {
@@ -194,29 +149,9 @@ TracedTensor AddScaled(TracedDevice& device, const TracedTensor& output, const T
   return sum;
 }
 
-// The adapter's type is its own; the sum is the layer's again.
-TracedTensor AddPeftAdapted(TracedDevice& device, TracedTensor output, const TracedTensor& input,
-                            const TracedAdapter& adapter) {
-  const int64_t element_size = output.element_size;
-  const TracedTensor x = Cast(device, input, adapter.a.element_size);
-  TracedTensor low =
-      Linear(device, Dropout(device, x, adapter.dropout),
-             {.weight = adapter.a, .in_features = adapter.a.columns, .out_features = adapter.rank});
-  TracedTensor added = Linear(device, low,
-                              {.weight = adapter.b,
-                               .in_features = adapter.rank,
-                               .out_features = adapter.b.elements / adapter.rank});
-  low = {};
-  added = Scale(device, added);
-  output = Add(device, output, added);
-  added = {};
-  return Cast(device, output, element_size);
-}
-
 TracedTensor AddAdapted(TracedDevice& device, TracedTensor output, const TracedTensor& input,
                         const TracedLinear& layer, bool rows_are_flattened) {
   const TracedAdapter& adapter = *layer.adapter;
-  if (adapter.as_peft) return AddPeftAdapted(device, std::move(output), input, adapter);
   TracedTensor low =
       Linear(device, Dropout(device, input, device.training() ? adapter.dropout : 0.0),
              {.weight = adapter.a, .in_features = adapter.a.columns, .out_features = adapter.rank},
@@ -245,39 +180,13 @@ TracedLinear MakeLinear(TracedDevice& device, int64_t in_features, int64_t out_f
 
 TracedTensor Linear(TracedDevice& device, const TracedTensor& input, const TracedLinear& layer,
                     bool rows_are_flattened) {
-  const bool is_stored = layer.stored != FrozenStorage::Type::kFloat32;
-  TracedTensor output = layer.by_bitsandbytes ? QuantizedLinear(device, input, layer)
-                        : is_stored ? StoredLinear(device, input, layer, rows_are_flattened)
-                                    : LinearAlone(device, input, layer, rows_are_flattened);
-  // Peft's defensive copy of what bitsandbytes gives.
-  if (layer.by_bitsandbytes && layer.adapter.has_value()) output = Copy(device, output);
+  const bool is_stored = layer.stored != FrozenType::kFloat32;
+  TracedTensor output = is_stored ? StoredLinear(device, input, layer, rows_are_flattened)
+                                  : LinearAlone(device, input, layer, rows_are_flattened);
   if (layer.copies_gradient)
     output = Relayout(device, output, /*copies=*/false, /*copies_back=*/true);
   if (!layer.adapter.has_value()) return output;
   return AddAdapted(device, std::move(output), input, layer, rows_are_flattened);
-}
-
-TracedTensor LinearOfTransposed(TracedDevice& device, const TracedTensor& input,
-                                const TracedLinear& layer) {
-  const TracedTensor swapped = Relayout(device, input, /*copies=*/false, /*copies_back=*/false);
-  const int64_t element_size = device.in_autocast() ? kHalfBytes : input.element_size;
-  const TracedTensor bias = device.CastParameter(*layer.bias, element_size);
-  const TracedTensor weight = device.CastParameter(layer.weight, element_size);
-  const TracedTensor x = CastForProduct(device, swapped);
-  TracedLinear product = layer;
-  product.bias.reset();
-  TracedTensor output = LinearAlone(device, Copy(device, x), product, /*rows_are_flattened=*/true);
-  output.edge = device.Record({output.edge, bias.edge}, {},
-                              [&device, rows = Reduction{.rows = output.elements / bias.elements,
-                                                         .columns = bias.elements,
-                                                         .element_size = output.element_size}](
-                                  auto& incoming, const auto&) {
-                                TracedGradients gradients(2);
-                                gradients[0] = incoming[0];
-                                gradients[1] = Sum(device, rows, MemoryClass::kGradients);
-                                return gradients;
-                              });
-  return output;
 }
 
 }  // namespace hpo::memory::ops

@@ -9,14 +9,13 @@
 
 namespace hpo::memory {
 
-// A low-rank adapter beside a linear layer: a dropped-out input through `a`, then `b`, scaled.
+// A low-rank adapter beside a linear layer, as worker/trainer/models/layers/low_rank_adapter.h runs
+// it: a dropped-out input through `a`, then `b`, scaled.
 struct TracedAdapter {
   TracedParameter a;  // [rank, in_features]
   TracedParameter b;  // [out_features, rank]
   int64_t rank = 0;
   double dropout = 0.0;
-  // Peft's operations; else those of worker/trainer/models/layers/low_rank_adapter.h.
-  bool as_peft = true;
 };
 
 struct TracedLinear {
@@ -31,22 +30,17 @@ struct TracedLinear {
   // In fewer bits than it computes with (worker/trainer/models/layers/stored_weight.h); kFloat32:
   // a parameter as any other. A stored weight is no tensor of the model: `weight` says its size
   // alone.
-  FrozenStorage::Type stored = FrozenStorage::Type::kFloat32;
-  bool by_bitsandbytes = false;  // stored in NF4 as that does it, not as our trainer does
+  FrozenType stored = FrozenType::kFloat32;
 };
 
 namespace ops {
 
 TracedLinear MakeLinear(TracedDevice& device, int64_t in_features, int64_t out_features,
                         bool bias = true);
-// With its adapter, where it has one, as peft runs them.
+// With its adapter, where it has one.
 // `rows_are_flattened`: the input has more dimensions than a matrix.
 TracedTensor Linear(TracedDevice& device, const TracedTensor& input, const TracedLinear& layer,
                     bool rows_are_flattened = true);
-// Of an input whose rows and tokens are swapped: a copy is multiplied, to whose result the bias,
-// which there is, is added in place.
-TracedTensor LinearOfTransposed(TracedDevice& device, const TracedTensor& input,
-                                const TracedLinear& layer);
 
 }  // namespace ops
 }  // namespace hpo::memory

@@ -1,4 +1,4 @@
-// Tested by tests/memory/offline/traces/model_trace_test.cc.
+// Tested by tests/worker/trainer/memory_trace_tasks_test.cc.
 #include "memory/ops/loss_ops.h"
 
 #include "memory/ops/tensor_ops.h"
@@ -73,7 +73,7 @@ void WeighPositives(TracedDevice& device, int64_t bytes, int64_t weights) {
 }  // namespace
 
 TracedTensor CrossEntropy(TracedDevice& device, const TracedTensor& logits, int64_t rows,
-                          int64_t classes, const TracedStorage& labels) {
+                          int64_t classes) {
   const int64_t elements = rows * classes;
   TracedTensor log_probabilities = device.NewTensor(elements, logits.element_size);
   log_probabilities.edge =
@@ -85,7 +85,7 @@ TracedTensor CrossEntropy(TracedDevice& device, const TracedTensor& logits, int6
   const TracedTensor x = CastToFloat(device, log_probabilities);
   TracedTensor loss = device.NewTensor(1, x.element_size);
   const TracedStorage total_weight = device.Allocate(x.element_size);
-  loss.edge = device.RecordLike(x, {x.storage, labels, total_weight});
+  loss.edge = device.RecordLike(x, {x.storage, total_weight});
   return loss;
 }
 

@@ -8,9 +8,9 @@
 
 namespace hpo::memory::ops {
 
-// Mean cross entropy of [rows, classes]: one element. `labels`: kept, where nobody else does.
+// Mean cross entropy of [rows, classes]: one element.
 TracedTensor CrossEntropy(TracedDevice& device, const TracedTensor& logits, int64_t rows,
-                          int64_t classes, const TracedStorage& labels = {});
+                          int64_t classes);
 // How at::cross_entropy_loss is called: with weights of the classes, with label smoothing.
 struct LossOptions {
   bool weighted = false;

@@ -1,7 +1,6 @@
-// Operations that Hugging Face's models write out one by one: what the layers of linear_ops.h and
-// layer_ops.h are too coarse for; and a model's parameters by name. Sizes are elements. See
-// traced_device.h. Source: torch 2.11's backward formulas (tools/autograd/derivatives.yaml),
-// checked against FakeTensor runs of the models (scripts/reference/model_traces.py).
+// Operations that the layers of linear_ops.h and layer_ops.h are too coarse for; and a model's
+// parameters by name. Sizes are elements. See traced_device.h.
+// Source: torch 2.11's backward formulas (tools/autograd/derivatives.yaml).
 #pragma once
 
 #include <cstdint>
@@ -22,43 +21,12 @@ namespace hpo::memory {
 
 namespace ops {
 
-// What no gradient flows through: masks, indices, positions.
-TracedStorage Plain(TracedDevice& device, int64_t elements, int64_t element_size);
-
-// 0, 1, ... of one row, as torch makes position ids: int64.
-TracedStorage Range(TracedDevice& device, int64_t elements);
-// A mask of [rows, 1, tokens, tokens] as numbers of the query's type, as the fused kernels take
-// it: its rows padded.
-TracedStorage AttentionBias(TracedDevice& device, int64_t rows, int64_t tokens,
-                            const TracedTensor& query);
-
-// Of tokens. `wants_gradient`: of the result, where the table is frozen too, as
-// enable_input_require_grads() makes it; it is thrown away.
-TracedTensor WordEmbedding(TracedDevice& device, const TracedStorage& ids, int64_t tokens,
-                           const TracedParameter& table, int64_t width, bool wants_gradient);
-
 // The same memory; a node of its own for gradients to meet at.
 TracedTensor View(TracedDevice& device, const TracedTensor& input);
-// Plus a number: backward passes the gradient on.
-TracedTensor AddToNumber(TracedDevice& device, const TracedTensor& input);
-// Product of matrices; keeps both. b's gradient comes first.
-TracedTensor MatrixProduct(TracedDevice& device, const TracedTensor& a, const TracedTensor& b,
-                           int64_t elements);
 // Product with something that no gradient flows through and that may be smaller; keeps it. The
 // result has the wider type; 0: one not wider than the input's.
 TracedTensor MultiplyBy(TracedDevice& device, const TracedTensor& input,
                         const TracedStorage& factor, int64_t factor_element_size = 0);
-TracedTensor MaskedFill(TracedDevice& device, const TracedTensor& input, const TracedStorage& mask);
-// The result has the input's memory; the gradient is filled in a copy.
-TracedTensor MaskedFillInPlace(TracedDevice& device, const TracedTensor& input,
-                               const TracedStorage& mask);
-// One-dimensional, as many outputs as inputs.
-TracedTensor Convolution(TracedDevice& device, const TracedTensor& input,
-                         const TracedParameter& weight, const TracedParameter& bias);
-TracedTensor Softmax(TracedDevice& device, const TracedTensor& input);
-// Keeps input and index; backward scatters into zeros of the input's size.
-TracedTensor Gather(TracedDevice& device, const TracedTensor& input, const TracedStorage& index,
-                    int64_t elements);
 // Rows of a table that gradients flow into; keeps `indices`. Its own gradient comes transposed.
 TracedTensor Lookup(TracedDevice& device, const TracedTensor& table, const TracedStorage& indices,
                     int64_t num_indices, int64_t width);
@@ -74,38 +42,25 @@ TracedTensor Unfold(TracedDevice& device, const TracedTensor& input, int64_t ele
 TracedTensor Repeat(TracedDevice& device, const TracedTensor& input, int64_t times);
 // (-x2, x1) of the halves of x's last dimension.
 TracedTensor RotateHalf(TracedDevice& device, const TracedTensor& x);
-// Written out in float32, as Llama's is.
-TracedTensor RmsNorm(TracedDevice& device, const TracedTensor& input,
-                     const TracedParameter& weight);
-// As config.json names it ("gelu_new" is written out); CheckHasTrace knows those that there are.
-TracedTensor Activate(TracedDevice& device, const TracedTensor& input,
-                      const std::string& hidden_act);
 // a += b: the result has a's memory.
 TracedTensor AddInPlace(TracedDevice& device, const TracedTensor& a, const TracedTensor& b);
 
 }  // namespace ops
 
-// Adapters of a frozen model, as LoraTensors names them; none: the model itself is trained.
+// Adapters of a frozen model, as AdapterTensors names them.
 struct TracedAdapters {
   std::vector<ParameterTensor> tensors;
   double dropout = 0.0;
-  bool as_peft = true;  // see TracedAdapter
-  // Of the frozen model, as Hugging Face loads it: kNf4 are linear layers but the heads' in
-  // bitsandbytes' blocks; else its tensors are of the type that the device makes them in.
-  FrozenStorage::Type base = FrozenStorage::Type::kFloat32;
 };
 
 // The parameters of a model by name, made in the order of ParameterTensors.
 class ModelParameters {
  public:
-  // With `adapters` these are trained, in float32, and everything else is frozen.
-  ModelParameters(TracedDevice& device, const std::vector<ParameterTensor>& tensors,
-                  const TracedAdapters& adapters = {});
   // All but those that `is_trained` refuses are trained; `base`: LoraOptions::base.
   ModelParameters(TracedDevice& device, const std::vector<ParameterTensor>& tensors,
                   absl::FunctionRef<bool(const ParameterTensor&)> is_trained,
-                  FrozenStorage::Type base = FrozenStorage::Type::kFloat32);
-  // Makes them, in float32.
+                  FrozenType base = FrozenType::kFloat32);
+  // Makes the adapters, in float32.
   void AddAdapters(TracedDevice& device, const TracedAdapters& adapters);
 
   // Whether a parameter of the layer, an adapter too, is trained.
@@ -129,8 +84,6 @@ class ModelParameters {
   };
   // A tensor of a frozen model, as base_ says.
   void AddStored(TracedDevice& device, const ParameterTensor& tensor);
-  // As bitsandbytes keeps it, where that replaces it.
-  void AddQuantized(TracedDevice& device, const ParameterTensor& tensor);
   void AddWeights(TracedDevice& device, const ParameterTensor& tensor,
                   const std::vector<int64_t>& bytes);
   void Add(TracedDevice& device, const ParameterTensor& tensor, const std::string& name);
@@ -138,10 +91,8 @@ class ModelParameters {
 
   std::unordered_map<std::string, Entry> by_name_;
   std::set<int64_t> trained_layers_;
-  FrozenStorage::Type base_ = FrozenStorage::Type::kFloat32;
-  bool quantizes_ = false;  // by bitsandbytes
+  FrozenType base_ = FrozenType::kFloat32;
   double adapter_dropout_ = 0.0;
-  bool adapters_as_peft_ = true;
 };
 
 }  // namespace hpo::memory

@@ -95,7 +95,6 @@ TracedTensor Multiply(TracedDevice& device, const TracedTensor& a, const TracedT
                                 if (a_bytes >= 0) gradients[0] = device.Allocate(bytes);
                                 // Products have the wider type; each is converted to its
                                 // input's.
-                                device.tracer().LeaveKernel();
                                 if (a_bytes >= 0 && a_bytes < bytes)
                                   gradients[0] = device.Allocate(a_bytes);
                                 if (b_bytes >= 0 && b_bytes < bytes)
@@ -116,22 +115,6 @@ TracedTensor AddRepeated(TracedDevice& device, const TracedTensor& a, const Trac
         TracedGradients gradients(2);
         gradients[0] = incoming[0];
         if (wanted) gradients[1] = Sum(device, repetitions, MemoryClass::kActivations);
-        return gradients;
-      });
-  return output;
-}
-
-TracedTensor AddBroadcast(TracedDevice& device, const TracedTensor& input,
-                          const TracedParameter& parameter) {
-  TracedTensor output = device.NewTensor(input.elements, input.element_size);
-  output.edge = device.Record(
-      {input.edge, parameter.Edge()}, {},
-      [&device, rows = Reduction{.rows = input.elements / parameter.elements,
-                                 .columns = parameter.elements,
-                                 .element_size = input.element_size}](auto& incoming, const auto&) {
-        TracedGradients gradients(2);
-        gradients[0] = incoming[0];
-        gradients[1] = Sum(device, rows, MemoryClass::kGradients);
         return gradients;
       });
   return output;
@@ -164,12 +147,6 @@ TracedTensor Select(TracedDevice& device, const TracedTensor& input, int64_t par
   view.elements = input.elements / parts;
   view.edge = device.RecordLike(input);
   return view;
-}
-
-TracedTensor Mean(TracedDevice& device, const TracedTensor& input, int64_t result_elements) {
-  TracedTensor output = device.NewTensor(result_elements, input.element_size);
-  output.edge = device.RecordLike(input);
-  return output;
 }
 
 // The gradient of the second factor is made first. Each is kept for the other's.

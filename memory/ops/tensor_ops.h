@@ -38,9 +38,6 @@ TracedTensor Add(TracedDevice& device, const TracedTensor& a, const TracedTensor
 TracedTensor Multiply(TracedDevice& device, const TracedTensor& a, const TracedTensor& b);
 // `a` and, repeated over it, the smaller `b`.
 TracedTensor AddRepeated(TracedDevice& device, const TracedTensor& a, const TracedTensor& b);
-// A parameter of `elements` of the input, repeated over its rows, added to it.
-TracedTensor AddBroadcast(TracedDevice& device, const TracedTensor& input,
-                          const TracedParameter& parameter);
 // Times or divided by a number.
 TracedTensor Scale(TracedDevice& device, const TracedTensor& input);
 // As Scale, in place: nobody else looks at the input's values.
@@ -59,8 +56,6 @@ TracedTensor Select(TracedDevice& device, const TracedTensor& input, int64_t par
 
 // ---- Sums and products ----
 
-// Mean over all but `groups` rows: [groups, *, width] to [groups, width].
-TracedTensor Mean(TracedDevice& device, const TracedTensor& input, int64_t result_elements);
 // Product of every query with every key, and the like: keeps both; the second's gradient is made
 // first.
 TracedTensor BatchedProduct(TracedDevice& device, const TracedTensor& a, const TracedTensor& b,

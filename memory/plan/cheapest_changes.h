@@ -1,5 +1,5 @@
 // The search for the cheapest changes that make something fit, whatever it is and however it is
-// judged: config_advice.h for our trainer's configurations, step_advice.h for described steps.
+// judged: config_advice.h for our trainer's configurations.
 #pragma once
 
 #include <algorithm>

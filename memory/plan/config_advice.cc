@@ -123,7 +123,7 @@ class Adviser {
   std::optional<TriedConfig> Quantize(const TriedConfig& config) const {
     const auto typed = Typed(config.params);
     if (!typed.ok() || !typed->lora.has_value()) return std::nullopt;
-    if (typed->lora->base == FrozenStorage::Type::kNf4) return std::nullopt;
+    if (typed->lora->base == FrozenType::kNf4) return std::nullopt;
     return With(config, kLoraBase, std::string("nf4"));
   }
   std::optional<TriedConfig> LowerPrecision(const TriedConfig& config) const {

@@ -15,9 +15,8 @@ namespace hpo::memory {
 // One configuration as a policy decides it for one capacity.
 struct ConfigVerdict {
   PlannedMemory planned;
-  Bytes required;              // with the margin
-  Bytes usable;                // capacity less headroom
-  std::string precision = {};  // as a described step names it; empty: the plan's
+  Bytes required;  // with the margin
+  Bytes usable;    // capacity less headroom
 };
 
 ConfigVerdict VerdictOf(const PlannedMemory& planned, Bytes usable);

@@ -218,7 +218,13 @@ absl::StatusOr<std::optional<FitDecider::Range>> FitDecider::RequiredRange(
 
 std::optional<LearnedFit> FitDecider::Learned(const ParamMap& params, Bytes capacity) const {
   if (!learns_) return std::nullopt;
-  return evidence_.learned.Decide(params, UsableBytes(capacity, device_, memory_));
+  const Bytes usable = UsableBytes(capacity, device_, memory_);
+  if (evidence_.dry_runs.has_value()) {
+    std::optional<LearnedFit> fit = evidence_.dry_runs->Decide(params, usable);
+    if (fit.has_value() && !fit->sure && evidence_.saves_dry_runs) fit->fits = false;
+    if (fit.has_value() && (fit->sure || evidence_.may_dry_run)) return fit;
+  }
+  return evidence_.learned.Decide(params, usable);
 }
 
 Fit FitDecider::Decide(const ParamMap& params, Bytes capacity) const {

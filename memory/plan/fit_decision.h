@@ -14,6 +14,7 @@
 #include "common/protocol/worker_facts.h"
 #include "common/space/params.h"
 #include "common/study/study.h"
+#include "memory/learned/dry_run_need.h"
 #include "memory/learned/learned_need.h"
 #include "memory/need/calibration.h"
 #include "memory/need/replay_table.h"
@@ -51,8 +52,13 @@ Bytes RequiredBytes(const PlannedMemory& planned);
 
 // What trials have taught about memory.
 struct MemoryEvidence {
-  MarginTable margins;  // of estimates
-  LearnedNeed learned;  // where there is none
+  MarginTable margins;                 // of estimates
+  LearnedNeed learned;                 // where there is none
+  std::optional<DryRunNeed> dry_runs;  // decides before `learned` does
+  // Whether a configuration of which `dry_runs` is not sure may be dry-run; else `learned` decides.
+  bool may_dry_run = false;
+  // It had better not be: then such a configuration counts as one that does not fit.
+  bool saves_dry_runs = false;
 };
 
 // Whether decisions for this worker go by LearnedNeed where there is no estimate: a trainer that

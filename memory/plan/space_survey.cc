@@ -9,6 +9,7 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/study/trial.h"
+#include "memory/plan/space_cut.h"
 #include "memory/plan/space_walk.h"
 
 namespace hpo::memory {
@@ -47,8 +48,7 @@ struct Configuration {
 // than one that was replayed is taken to need no more, what is no smaller no less.
 class Measurer {
  public:
-  Measurer(const StudySpec& study, const FitDecider& decider, const SurveyOptions& options)
-      : study_(study), decider_(decider), options_(options) {}
+  Measurer(const StudySpec& study, const FitDecider& decider) : study_(study), decider_(decider) {}
 
   absl::StatusOr<Configuration> Measure(const ParamMap& params) const {
     Configuration measured{.params = params};
@@ -124,11 +124,7 @@ class Measurer {
                                  const MemoryPlan& plan) const {
     PlanNeed need{.plan = plan, .tokens = config.max_length, .range = {}};
     HPO_ASSIGN_OR_RETURN(const auto range, decider_.RequiredRange(params, plan));
-    if (range.has_value()) {
-      need.range = *range;
-    } else if (options_.otherwise) {
-      need.range.least = need.range.most = options_.otherwise(params, config, plan);
-    }
+    if (range.has_value()) need.range = *range;
     return need;
   }
 
@@ -157,7 +153,6 @@ class Measurer {
 
   const StudySpec& study_;
   const FitDecider& decider_;
-  const SurveyOptions& options_;
   std::map<ParamMap, std::vector<PlanNeed>> replayed_;
 };
 
@@ -189,74 +184,20 @@ absl::StatusOr<std::vector<Configuration>> MeasureAll(const Measurer& measurer,
   return configurations;
 }
 
-// ---- Cuts
-// ---------------------------------------------------------------------------------------
-
-struct Tally {
-  int64_t fits = 0;
-  int64_t misfits = 0;
-  void operator+=(const Tally& other) {
-    fits += other.fits;
-    misfits += other.misfits;
-  }
-};
-
-// What is kept out by one cut of `name`: everything above a value, or one choice.
-void AddCuts(const std::string& name, const std::map<ParamValue, Tally>& by_value,
-             std::vector<SpaceCut>& cuts) {
-  if (by_value.size() < 2) return;
-  const auto add = [&](std::string description, const Tally& out) {
-    cuts.push_back({.parameter = name,
-                    .description = std::move(description),
-                    .misfits_removed = out.misfits,
-                    .fits_lost = out.fits});
-  };
-  if (!AsNumber(by_value.begin()->first).has_value()) {
-    for (const auto& [value, out] : by_value) {
-      add(absl::StrCat("without ", FormatParam(value)), out);
-    }
-    return;
-  }
-  Tally above = by_value.rbegin()->second;
-  for (auto value = std::next(by_value.rbegin()); value != by_value.rend(); ++value) {
-    add(absl::StrCat(name, " <= ", FormatParam(value->first)), above);
-    above += value->second;
-  }
-}
-
-std::optional<SpaceCut> BestCut(const std::vector<Configuration>& configurations,
-                                MemoryPolicy policy, size_t card, int64_t misfits) {
-  if (misfits == 0) return std::nullopt;
-  std::map<std::string, std::map<ParamValue, Tally>> tallies;
-  for (const Configuration& configuration : configurations) {
-    if (!configuration.known) continue;
-    const bool fits = configuration.Fits(policy)[card];
-    for (const auto& [name, value] : configuration.params) {
-      ++(fits ? tallies[name][value].fits : tallies[name][value].misfits);
-    }
-  }
-  std::vector<SpaceCut> cuts;
-  for (const auto& [name, by_value] : tallies) AddCuts(name, by_value, cuts);
-  const auto quality = [misfits](const SpaceCut& cut) {
-    return static_cast<double>(cut.misfits_removed) /
-           static_cast<double>(cut.misfits_removed + cut.fits_lost + misfits);
-  };
-  std::optional<SpaceCut> best;
-  for (SpaceCut& cut : cuts) {
-    cut.misfits_left = misfits - cut.misfits_removed;
-    if (quality(cut) > (best ? quality(*best) : 0.0)) best = cut;
-  }
-  return best;
-}
+// ---- Counts
+// -------------------------------------------------------------------------------------
 
 PolicyCount CountFor(const std::vector<Configuration>& configurations, MemoryPolicy policy,
                      size_t card) {
   PolicyCount count;
+  FitTallies tallies;
   for (const Configuration& configuration : configurations) {
     if (!configuration.known) continue;
-    ++(configuration.Fits(policy)[card] ? count.fits : count.does_not_fit);
+    const bool fits = configuration.Fits(policy)[card];
+    ++(fits ? count.fits : count.does_not_fit);
+    tallies.Count(configuration.params, fits);
   }
-  count.cut = BestCut(configurations, policy, card, count.does_not_fit);
+  count.cut = tallies.BestCut();
   return count;
 }
 
@@ -340,7 +281,7 @@ absl::StatusOr<SpaceSurvey> SurveySpace(const StudySpec& study, const FitDecider
   if (options.cards.empty()) return absl::InvalidArgumentError("expected a card, got none");
   const SpaceWalk walk(study.space);
   SpaceSurvey survey;
-  Measurer measurer(study, decider, options);
+  Measurer measurer(study, decider);
   HPO_ASSIGN_OR_RETURN(std::vector<Configuration> configurations,
                        MeasureAll(measurer, walk, options, survey.sampled));
   if (configurations.empty()) {

@@ -10,45 +10,28 @@
 // replay, some tens for each card.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "memory/plan/fit_decision.h"
+#include "memory/plan/space_cut.h"
 
 namespace hpo::memory {
 
-// What must be free, margin included, for a configuration under a plan; 0: nothing is known.
-using NeedOfPlan = std::function<Bytes(const ParamMap&, const TrainingConfig&, const MemoryPlan&)>;
-
 struct SurveyOptions {
   std::vector<Bytes> cards;
-  // Asked for configurations of which the decider knows nothing; may be empty.
-  NeedOfPlan otherwise;
   // Where the space has more configurations than this, that many are drawn instead.
   int64_t most_configurations = 50'000;
   uint64_t seed = 0;
-};
-
-// What is left of the space when one parameter is held below a value, or one choice is dropped.
-struct SpaceCut {
-  std::string parameter;
-  std::string description;  // "tok.max_length <= 320", "without bert-large-uncased"
-  int64_t misfits_removed = 0;
-  int64_t misfits_left = 0;
-  int64_t fits_lost = 0;
 };
 
 // Of one policy on one card.
 struct PolicyCount {
   int64_t fits = 0;
   int64_t does_not_fit = 0;
-  // The one whose cut-off part is most like what does not fit: the largest Dice coefficient, twice
-  // the misfits removed by the sum of everything removed and all misfits. nullopt where all fits,
-  // or there is nothing to cut.
-  std::optional<SpaceCut> cut;
+  std::optional<SpaceCut> cut;  // see FitTallies::BestCut
 };
 
 struct CardSurvey {

@@ -1,4 +1,4 @@
-// Tested by tests/memory/offline/traces/model_trace_test.cc.
+// Tested by tests/memory/trace/step_tracer_test.cc.
 #include "memory/trace/attention_kernels.h"
 
 #include <vector>
@@ -70,14 +70,9 @@ absl::StatusOr<AttentionKernel> ParseAttentionKernel(absl::string_view name) {
       absl::StrCat("expected flash, efficient, cudnn or math, got '", name, "'"));
 }
 
-AttentionKernels AttentionKernels::Same(AttentionKernel kernel) {
-  const AttentionPair pair{.plain = kernel, .masked = kernel};
-  return {.float32 = pair, .float16 = pair, .bfloat16 = pair};
-}
-
 AttentionKernels AttentionKernels::OfCapability(absl::string_view capability) {
   constexpr int64_t kAmpere = 80;
-  AttentionKernels kernels = Same(AttentionKernel::kEfficient);
+  AttentionKernels kernels;
   if (CapabilityNumber(capability) >= kAmpere) {
     kernels.float16.plain = kernels.bfloat16.plain = AttentionKernel::kFlash;
   } else {

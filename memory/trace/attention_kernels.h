@@ -42,7 +42,6 @@ struct AttentionKernels {
   AttentionPair bfloat16;
   bool operator==(const AttentionKernels&) const = default;
 
-  static AttentionKernels Same(AttentionKernel kernel);
   // What torch takes on a card of `capability` ("8.6"), without cuDNN's; of a card that is not
   // known, what it takes from 8.0 on.
   static AttentionKernels OfCapability(absl::string_view capability);

@@ -21,8 +21,6 @@ struct KernelTraits {
   // Threads that have a buffer of their own in fused kernels and reductions; 0: no such buffers.
   int64_t threads_with_buffers = 0;
   AttentionKernels attention;  // of a card
-  // The efficient kernel reads a mask's rows so many elements at a time.
-  int64_t mask_step = 8;
   // Each thread that multiplies matrices keeps a workspace of this size (cuBLAS), and one for
   // products that add a bias (cuBLASLt); 0: none. Backward has a thread of its own.
   int64_t gemm_workspace = 0;

@@ -16,32 +16,8 @@ namespace {
 
 constexpr int64_t kMaxRank = 1 << 16;
 
-constexpr int64_t kScalesBlock = 256;
-constexpr int64_t kNf4TableBytes = 16 * 4;
-
-int64_t CeilDiv(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
-
 bool IsLinear(const ParameterTensor& tensor) {
   return tensor.kind == ParameterKind::kLinear || tensor.kind == ParameterKind::kTransposedLinear;
-}
-
-// The module that `tensor` is the weight of; nullopt for a bias, or what has no adapter.
-std::optional<std::string> AdaptedModule(const ParameterTensor& tensor) {
-  if (!IsLinear(tensor) && tensor.kind != ParameterKind::kEmbedding) return std::nullopt;
-  return std::string(absl::StripSuffix(tensor.name, ".weight"));
-}
-
-// Outermost modules whose names end so are trained whole under a classification head.
-std::optional<std::string> WhollyTrainedModule(absl::string_view name) {
-  const std::string outermost(name.substr(0, name.find('.')));
-  if (absl::EndsWith(outermost, "classifier") || absl::EndsWith(outermost, "score")) {
-    return outermost;
-  }
-  return std::nullopt;
-}
-
-bool IsHead(absl::string_view name) {
-  return WhollyTrainedModule(name).has_value() || absl::StartsWith(name, "lm_head.");
 }
 
 bool MatchesEnd(absl::string_view module, absl::string_view target) {
@@ -70,16 +46,6 @@ absl::StatusOr<std::vector<std::string>> DefaultTargets(const ModelShape& shape)
       "lora.targets: expected names of modules (peft has no default for ", shape.family, ")"));
 }
 
-// A and B of an embedding, whose table is [rows, width].
-std::vector<ParameterTensor> EmbeddingAdapter(const ParameterTensor& table,
-                                              const std::string& module, int64_t rank) {
-  const auto named = [&module](const char* part) {
-    return absl::StrCat(module, ".lora_embedding_", part, ".default");
-  };
-  return {{named("A"), ParameterKind::kEmbedding, rank, table.rows, table.layer},
-          {named("B"), ParameterKind::kEmbedding, table.columns, rank, table.layer}};
-}
-
 // A linear layer's weight is [outputs, inputs], GPT-2's the other way round.
 AdaptedLayer LayerOf(const ParameterTensor& weight, const std::string& module) {
   const bool transposed = weight.kind == ParameterKind::kTransposedLinear;
@@ -92,7 +58,7 @@ AdaptedLayer LayerOf(const ParameterTensor& weight, const std::string& module) {
 // Finds the modules that targets name.
 class TargetMatcher {
  public:
-  //   InvalidArgument  as LoraTensors
+  //   InvalidArgument, Unimplemented  as AdaptedLayers
   static absl::StatusOr<TargetMatcher> Create(const ModelShape& shape, const LoraOptions& options) {
     if (options.rank < 1 || options.rank > kMaxRank) {
       return absl::InvalidArgumentError(absl::StrCat("lora.rank: expected an integer in [1, ",
@@ -109,13 +75,12 @@ class TargetMatcher {
     return matcher;
   }
 
-  // Whether `tensor`, the weight of `module`, is one; remembers what matched.
-  bool Matches(const ParameterTensor& tensor, const std::string& module) {
+  // Whether `module`, a linear layer, is one; remembers what matched.
+  bool Matches(const std::string& module) {
     known_.insert(module.substr(module.rfind('.') + 1));
     bool found = false;
     for (size_t i = 0; i < targets_.size(); ++i) {
-      const bool matches = targets_[i] == kAllLinear ? IsLinear(tensor) && !IsHead(tensor.name)
-                                                     : MatchesEnd(module, targets_[i]);
+      const bool matches = targets_[i] == kAllLinear || MatchesEnd(module, targets_[i]);
       if (!matches) continue;
       matched_[i] = true;
       found = true;
@@ -123,12 +88,12 @@ class TargetMatcher {
     return found;
   }
 
-  // Once all modules were asked for. `kinds`: of those.
-  absl::Status CheckAllMatched(absl::string_view kinds) const {
+  // Once all modules were asked for.
+  absl::Status CheckAllMatched() const {
     for (size_t i = 0; i < targets_.size(); ++i) {
       if (matched_[i]) continue;
       return absl::InvalidArgumentError(absl::StrCat(
-          "lora.targets: expected ends of names of ", kinds, " of ", family_, " (",
+          "lora.targets: expected ends of names of linear layers of ", family_, " (",
           absl::StrJoin(known_, ", "), ") or ", kAllLinear, ", got '", targets_[i], "'"));
     }
     return absl::OkStatus();
@@ -151,33 +116,6 @@ std::vector<ParameterTensor> AdapterTensors(const AdaptedLayer& layer, int64_t r
           {named("B"), ParameterKind::kLinear, layer.outputs, rank, layer.layer}};
 }
 
-absl::StatusOr<std::vector<ParameterTensor>> LoraTensors(const ModelShape& shape,
-                                                         const TaskHead& head,
-                                                         const LoraOptions& options) {
-  HPO_ASSIGN_OR_RETURN(TargetMatcher targets, TargetMatcher::Create(shape, options));
-  HPO_ASSIGN_OR_RETURN(const std::vector<ParameterTensor> base, ParameterTensors(shape, head));
-  const bool trains_head = head.kind == TaskHead::Kind::kSequenceClassification;
-  std::vector<ParameterTensor> trained;
-  for (const ParameterTensor& tensor : base) {
-    const std::optional<std::string> whole = WhollyTrainedModule(tensor.name);
-    if (trains_head && whole.has_value()) {
-      ParameterTensor copy = tensor;
-      copy.name.insert(whole->size(), ".modules_to_save.default");
-      trained.push_back(std::move(copy));
-      continue;
-    }
-    const std::optional<std::string> module = AdaptedModule(tensor);
-    if (!module.has_value() || !targets.Matches(tensor, *module)) continue;
-    for (ParameterTensor& part : tensor.kind == ParameterKind::kEmbedding
-                                     ? EmbeddingAdapter(tensor, *module, options.rank)
-                                     : AdapterTensors(LayerOf(tensor, *module), options.rank)) {
-      trained.push_back(std::move(part));
-    }
-  }
-  HPO_RETURN_IF_ERROR(targets.CheckAllMatched("linear layers or embeddings"));
-  return trained;
-}
-
 absl::StatusOr<std::vector<AdaptedLayer>> AdaptedLayers(const ModelShape& shape,
                                                         const LoraOptions& options) {
   HPO_ASSIGN_OR_RETURN(TargetMatcher targets, TargetMatcher::Create(shape, options));
@@ -188,48 +126,22 @@ absl::StatusOr<std::vector<AdaptedLayer>> AdaptedLayers(const ModelShape& shape,
   for (const ParameterTensor& tensor : base) {
     if (!IsLinear(tensor) || !absl::StartsWith(tensor.name, prefix)) continue;
     const std::string module(absl::StripSuffix(tensor.name, ".weight"));
-    if (targets.Matches(tensor, module)) layers.push_back(LayerOf(tensor, module));
+    if (targets.Matches(module)) layers.push_back(LayerOf(tensor, module));
   }
-  HPO_RETURN_IF_ERROR(targets.CheckAllMatched("linear layers"));
+  HPO_RETURN_IF_ERROR(targets.CheckAllMatched());
   return layers;
 }
 
-absl::string_view Name(FrozenStorage::Type type) {
+absl::string_view Name(FrozenType type) {
   switch (type) {
-    case FrozenStorage::Type::kFloat32:
+    case FrozenType::kFloat32:
       return "fp32";
-    case FrozenStorage::Type::kFloat16:
-      return "fp16";
-    case FrozenStorage::Type::kBFloat16:
+    case FrozenType::kBFloat16:
       return "bf16";
-    case FrozenStorage::Type::kNf4:
+    case FrozenType::kNf4:
       return "nf4";
   }
   return "";
-}
-
-std::vector<int64_t> StoredTensorBytes(const ParameterTensor& tensor,
-                                       const FrozenStorage& storage) {
-  const int64_t elements = tensor.NumElements();
-  switch (storage.type) {
-    case FrozenStorage::Type::kFloat32:
-      return {4 * elements};
-    case FrozenStorage::Type::kFloat16:
-    case FrozenStorage::Type::kBFloat16:
-      return {2 * elements};
-    case FrozenStorage::Type::kNf4:
-      break;
-  }
-  // Linear layers are replaced; GPT-2's transposed ones are too (bitsandbytes turns them around).
-  if (!IsLinear(tensor) || IsHead(tensor.name)) return {storage.rest_element_bytes * elements};
-  const int64_t scales = CeilDiv(elements, kNf4Block);
-  std::vector<int64_t> bytes = {CeilDiv(elements, 2), kNf4TableBytes};
-  if (storage.double_quantization) {
-    bytes.insert(bytes.end(), {scales, 4 * CeilDiv(scales, kScalesBlock), 4});
-  } else {
-    bytes.push_back(4 * scales);
-  }
-  return bytes;
 }
 
 }  // namespace hpo::memory

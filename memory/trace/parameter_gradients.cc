@@ -4,11 +4,11 @@
 
 namespace hpo::memory {
 
-void AccumulateInto(TracedMemory& memory, GradientSums sums, TracedStorage& sum,
-                    TracedStorage gradient, MemoryClass memory_class) {
+void AccumulateInto(TracedMemory& memory, TracedStorage& sum, TracedStorage gradient,
+                    MemoryClass memory_class) {
   if (!sum) {
     sum = std::move(gradient);
-  } else if (sums == GradientSums::kNew || !sum.IsUnique() || sum.is_view()) {
+  } else if (!sum.IsUnique() || sum.is_view()) {
     // A view may stand for more than it holds, repeated.
     sum = memory.Allocate(std::max(sum.bytes(), gradient.bytes()), memory_class);
   }
@@ -37,8 +37,8 @@ void ParameterGradients::BeginUse(const GradientEdge& edge) {
 
 void ParameterGradients::Arrive(const GradientEdge& edge, TracedStorage gradient) {
   if (edge.parameter < 0) return;
-  AccumulateInto(memory_, sums_, arriving_[static_cast<size_t>(edge.parameter)],
-                 std::move(gradient), MemoryClass::kGradients);
+  AccumulateInto(memory_, arriving_[static_cast<size_t>(edge.parameter)], std::move(gradient),
+                 MemoryClass::kGradients);
 }
 
 void ParameterGradients::FinishUse(const GradientEdge& edge) {

@@ -24,18 +24,15 @@ struct TracedParameter {
   }
 };
 
-// Where gradients that meet are summed: into the first where nobody else holds it and it is no
-// view, as on a device; or always into a new tensor, as FakeTensors are.
-enum class GradientSums { kInPlace, kNew };
-
-// Adds a gradient to those that have arrived; the first is taken as it is.
-void AccumulateInto(TracedMemory& memory, GradientSums sums, TracedStorage& sum,
-                    TracedStorage gradient, MemoryClass memory_class);
+// Adds a gradient to those that have arrived: the first is taken as it is, the second is added into
+// it where nobody else holds it and it is no view, else their sum is a new tensor.
+void AccumulateInto(TracedMemory& memory, TracedStorage& sum, TracedStorage gradient,
+                    MemoryClass memory_class);
 
 // Not thread-safe. `memory` outlives this object.
 class ParameterGradients {
  public:
-  ParameterGradients(TracedMemory& memory, GradientSums sums) : memory_(memory), sums_(sums) {}
+  explicit ParameterGradients(TracedMemory& memory) : memory_(memory) {}
 
   // Gives the parameter its number.
   TracedParameter Add(TracedParameter parameter);
@@ -77,7 +74,6 @@ class ParameterGradients {
 
  private:
   TracedMemory& memory_;
-  const GradientSums sums_;
   std::vector<TracedParameter> parameters_;
   // By parameter: its gradient; the sum on its way there; the uses that are not done with.
   std::vector<TracedStorage> gradients_;

@@ -25,7 +25,7 @@ TracedGradients Recompute(TracedDevice& device, const TracedSegment& segment,
                                        return TracedGradients(1);
                                      });
     }
-    if (autocast) device.EnterAutocast(/*caches_weights=*/false);
+    if (autocast) device.EnterAutocast();
     const GradientEdge root = segment(inputs).edge;
     if (autocast) device.LeaveAutocast();
     tracer.BackwardFrom(first, root, gradient);
@@ -57,17 +57,6 @@ TracedTensor RunRecomputed(TracedDevice& device, TracedSegment segment,
       },
       {.num_outputs = 1, .has_parameters = has_parameters});
   return output;
-}
-
-TracedTensor RunCheckpointed(TracedDevice& device, std::function<TracedTensor()> segment) {
-  return device.tracer().Checkpointed(
-      [&device, segment = std::move(segment), autocast = device.in_autocast()] {
-        const bool again = autocast && !device.in_autocast();
-        if (again) device.EnterAutocast();
-        TracedTensor output = segment();
-        if (again) device.LeaveAutocast();
-        return output;
-      });
 }
 
 }  // namespace hpo::memory

@@ -1,5 +1,5 @@
-// Gradient checkpointing as a StepTracer runs it: our trainer's (worker/trainer/models/
-// recomputation.h), and torch.utils.checkpoint's.
+// Gradient checkpointing as a StepTracer runs it: that of worker/trainer/models/layers/
+// recomputation.h.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,5 @@ using TracedSegment = std::function<TracedTensor(const std::vector<TracedTensor>
 // segment again. `has_parameters`: it uses parameters that are trained. `ops` outlives the tape.
 TracedTensor RunRecomputed(TracedDevice& device, TracedSegment segment,
                            std::vector<TracedTensor> inputs, bool has_parameters);
-
-// As transformers 5 and torch run it with use_reentrant=False: StepTracer::Checkpointed, the second
-// time under an autocast of its own. `ops` outlives the tape.
-TracedTensor RunCheckpointed(TracedDevice& device, std::function<TracedTensor()> segment);
 
 }  // namespace hpo::memory

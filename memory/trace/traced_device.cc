@@ -10,11 +10,6 @@ TracedParameter TracedDevice::Parameter(int64_t rows, int64_t columns) {
                                .trainable = trainable_});
 }
 
-void TracedDevice::LeaveAutocast() {
-  autocast_ = false;
-  cast_weights_.clear();
-}
-
 TracedTensor TracedDevice::CastParameter(const TracedParameter& parameter, int64_t element_size) {
   TracedTensor weight{.elements = parameter.elements,
                       .element_size = parameter.element_size,
@@ -22,15 +17,11 @@ TracedTensor TracedDevice::CastParameter(const TracedParameter& parameter, int64
   // What is stored in bfloat16 is cast for products in float16.
   const bool is_other_half = float16_ && parameter.element_size == kHalfBytes;
   if (parameter.element_size == element_size && !is_other_half) return weight;
-  const auto index = static_cast<size_t>(parameter.index);
-  if (cast_weights_.size() <= index) cast_weights_.resize(index + 1);
-  if (cast_weights_[index].storage) return cast_weights_[index];
   weight = tracer_.NewTensor(parameter.elements, element_size);
   weight.edge =
       tracer_.Record({parameter.Edge()}, {}, [this, bytes = parameter.bytes()](auto&, const auto&) {
         return OneGradient(tracer_.Allocate(bytes, MemoryClass::kGradients));
       });
-  if (autocast_ && caches_weights_ && parameter.trainable) cast_weights_[index] = weight;
   return weight;
 }
 

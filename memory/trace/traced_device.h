@@ -15,7 +15,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "memory/trace/kernel_traits.h"
 #include "memory/trace/step_tracer.h"
@@ -62,13 +61,10 @@ class TracedDevice {
 
   // ---- Autocast ----
 
-  // Inside, matrix products and attention run in 16 bits; casts of weights are cached until the
-  // end, or, as in worker/trainer/base/autocast.h, not.
-  void EnterAutocast(bool caches_weights = true) {
-    autocast_ = true;
-    caches_weights_ = caches_weights;
-  }
-  void LeaveAutocast();
+  // Inside, matrix products and attention run in 16 bits; casts of weights are not cached
+  // (worker/trainer/base/autocast.h).
+  void EnterAutocast() { autocast_ = true; }
+  void LeaveAutocast() { autocast_ = false; }
   bool in_autocast() const { return autocast_; }
   // Whether its 16 bits are float16; bfloat16 else.
   void SetFloat16(bool float16) { float16_ = float16; }
@@ -106,8 +102,6 @@ class TracedDevice {
   bool training_ = true;
   bool autocast_ = false;
   bool float16_ = false;
-  bool caches_weights_ = true;
-  std::vector<TracedTensor> cast_weights_;  // by parameter; empty ones are not cast yet
   bool forward_workspace_ = false;
   bool backward_workspace_ = false;
   bool bias_workspace_ = false;

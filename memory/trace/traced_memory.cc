@@ -42,7 +42,6 @@ bool TracedStorage::IsUnique() const {
 // ---- TracedMemory ------------------------------------------------------------------------------
 
 TracedStorage TracedMemory::Allocate(int64_t bytes, MemoryClass memory_class) {
-  if (idle_) return {};
   const auto block = static_cast<int32_t>(blocks_.size());
   blocks_.push_back({.bytes = bytes, .holders = 1, .memory_class = memory_class});
   trace_.num_blocks = block + 1;

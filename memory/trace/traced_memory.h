@@ -84,9 +84,6 @@ class TracedMemory {
   void EnterPhase(std::string phase);
 
  protected:
-  // While idle, Allocate returns an empty storage and makes no event.
-  bool idle() const { return idle_; }
-  void set_idle(bool idle) { idle_ = idle; }
   // What is freed from here on is no event.
   void End() { ended_ = true; }
 
@@ -103,7 +100,6 @@ class TracedMemory {
 
   AllocationTrace trace_;
   std::vector<BlockCount> blocks_;
-  bool idle_ = false;
   bool ended_ = false;
 };
 

@@ -170,10 +170,10 @@ absl::StatusOr<Precision> ParsePrecision(absl::string_view name) {
       absl::StrCat("expected fp32, tf32, bf16 or fp16, got '", name, "'"));
 }
 
-absl::StatusOr<FrozenStorage::Type> ParseBase(absl::string_view name) {
-  if (name == "fp32") return FrozenStorage::Type::kFloat32;
-  if (name == "bf16") return FrozenStorage::Type::kBFloat16;
-  if (name == "nf4") return FrozenStorage::Type::kNf4;
+absl::StatusOr<FrozenType> ParseBase(absl::string_view name) {
+  if (name == "fp32") return FrozenType::kFloat32;
+  if (name == "bf16") return FrozenType::kBFloat16;
+  if (name == "nf4") return FrozenType::kNf4;
   return absl::InvalidArgumentError(absl::StrCat("expected fp32, bf16 or nf4, got '", name, "'"));
 }
 

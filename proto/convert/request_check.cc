@@ -49,6 +49,7 @@ constexpr FieldLimit kTexts[] = {
     {"hpo.v1.DeviceProfile.torch_build", &kTextLimit},
     {"hpo.v1.DeviceProfile.capability", &kTextLimit},
     {"hpo.v1.DeviceProfile.attention", &kTextLimit},
+    {"hpo.v1.PreflightNeed.capability", &kTextLimit},
     {"hpo.v1.DeviceProfile.allocator", &kTextLimit},
     {"hpo.v1.StopTrialRequest.reason", &kTextLimit},
     {"hpo.v1.CancelTrialRequest.reason", &kTextLimit},
@@ -69,10 +70,15 @@ constexpr FieldLimit kTexts[] = {
 
 // Texts that are shortened where they are converted: what says how a trial ended is not refused.
 constexpr const char* kShortened[] = {
-    "hpo.v1.OutOfMemory.error_message", "hpo.v1.OutOfMemory.error_traceback",
-    "hpo.v1.OutOfMemory.phase",         "hpo.v1.Failed.message",
-    "hpo.v1.Cancelled.reason",          "hpo.v1.StoppedByPruner.pruner",
-    "hpo.v1.ReleaseTrialRequest.note",  "hpo.v1.HeartbeatRequest.notice",
+    "hpo.v1.OutOfMemory.error_message",
+    "hpo.v1.OutOfMemory.error_traceback",
+    "hpo.v1.OutOfMemory.phase",
+    "hpo.v1.Failed.message",
+    "hpo.v1.Cancelled.reason",
+    "hpo.v1.StoppedByPruner.pruner",
+    "hpo.v1.ReleaseTrialRequest.note",
+    "hpo.v1.HeartbeatRequest.notice",
+    "hpo.v1.ReportPreflightRequest.message",
 };
 
 // Lists and maps. Those that are not named here hold at most kFactLimit.

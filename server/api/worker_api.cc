@@ -78,6 +78,27 @@ absl::StatusOr<TrialState> WorkerApi::ReleaseTrial(const std::string& request_id
   return Explained(scheduler_.results().ReleaseTrial(request_id, lease, reason, needed, note));
 }
 
+absl::StatusOr<std::optional<Preflight>> WorkerApi::AcquirePreflight(
+    const std::string& session, absl::Duration wait, const std::function<bool()>& cancelled) {
+  return scheduler_.preflights().AcquirePreflight(session, wait, cancelled);
+}
+
+absl::Status WorkerApi::ReportPreflight(const std::string& session, const PreflightReport& report) {
+  for (const PreflightNeed& need : report.needs) {
+    HPO_RETURN_IF_ERROR(CheckSize("required_bytes", need.required));
+    HPO_RETURN_IF_ERROR(CheckSize("margin_bytes", need.margin));
+    if (need.threads < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("threads: expected at least 0, got ", need.threads));
+    }
+  }
+  if (report.took < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("took: expected at least 0, got ", absl::FormatDuration(report.took)));
+  }
+  return scheduler_.preflights().ReportPreflight(session, report);
+}
+
 absl::Status WorkerApi::CheckDatabase(const LeaseRef& lease) const {
   const std::string& own = scheduler_.state().epoch.database;
   if (lease.database.empty() || lease.database == own) return absl::OkStatus();

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/protocol/preflight.h"
 #include "common/protocol/worker_exchange.h"
 #include "common/protocol/worker_facts.h"
 #include "common/space/search_space.h"
@@ -63,6 +64,17 @@ class WorkerApi {
   absl::StatusOr<TrialState> ReleaseTrial(const std::string& request_id, const LeaseRef& lease,
                                           ReleaseReason reason, Bytes needed,
                                           const std::string& note);
+
+  // Blocks until there is a configuration to dry-run, `wait` (at most 50 s) is over, `cancelled`
+  // returns true or the server drains; nullopt then. A session gets each one once.
+  //   NotFound  unknown session
+  absl::StatusOr<std::optional<Preflight>> AcquirePreflight(const std::string& session,
+                                                            absl::Duration wait,
+                                                            const std::function<bool()>& cancelled);
+  // Durable when it returns. A report that nobody waits for is dropped.
+  //   NotFound         unknown session
+  //   InvalidArgument  a size, a number of threads or a time < 0
+  absl::Status ReportPreflight(const std::string& session, const PreflightReport& report);
 
  private:
   absl::Status CheckDatabase(const LeaseRef& lease) const;

@@ -4,11 +4,19 @@
 #include <optional>
 #include <string>
 
+#include "absl/time/time.h"
 #include "common/protocol/worker_exchange.h"
 #include "common/protocol/worker_facts.h"
 #include "server/studies/study_runtime.h"
 
 namespace hpo::server {
+
+constexpr absl::Duration kLongestWait = absl::Seconds(50);
+// How often a waiting call looks whether its caller is still there.
+constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
+
+// The obstacle of a worker that waits for its own dry run.
+inline constexpr char kDryRunFirst[] = "a configuration is dry-run first";
 
 struct Asker {
   WorkerFacts facts;

@@ -18,9 +18,6 @@
 namespace hpo::server {
 namespace {
 
-constexpr absl::Duration kLongestWait = absl::Seconds(50);
-// How often a waiting call looks whether its caller is still there.
-constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
 // How often a call that is blocked, as far as its own worker goes, looks whether all others are.
 constexpr absl::Duration kBlockCheck = absl::Milliseconds(500);
 // With nothing left to do anywhere, a worker that asks again at once is slowed to this.
@@ -146,6 +143,7 @@ absl::StatusOr<Offer> TrialDispatcher::Try(const Asker& asker, int64_t generatio
   const std::string& worker = asker.facts.worker;
   Offer offer;  // the last obstacle stays
   const std::vector<StudyRuntime*> able = AbleStudies(asker.facts, generation, offer);
+  DropStale(asker, able);
   std::map<const StudyRuntime*, Offer> queued;
   for (StudyRuntime* study : able) {
     study->obstacles.Clear(worker);
@@ -174,6 +172,49 @@ absl::StatusOr<Offer> TrialDispatcher::Try(const Asker& asker, int64_t generatio
   return offer;
 }
 
+void TrialDispatcher::DropStale(const Asker& asker, const std::vector<StudyRuntime*>& able) {
+  const std::optional<HeldProposal> held = desk_.Of(asker.facts.worker);
+  if (!held.has_value()) return;
+  const auto can_give = [&](const StudyRuntime* study) {
+    if (study->id() != held->study_id) return false;
+    if (!held->queued.has_value()) return study->standing().budget_left;
+    const std::vector<QueuedTrial> queue = study->open.queue();
+    return std::any_of(queue.begin(), queue.end(), [&](const QueuedTrial& queued) {
+      return queued.trial.id.number == *held->queued;
+    });
+  };
+  if (std::none_of(able.begin(), able.end(), can_give)) desk_.Drop(asker.facts.worker);
+}
+
+PreflightStep TrialDispatcher::StepForQueued(StudyRuntime& study, const Asker& asker,
+                                             const Trial& trial, const Placement& placement) {
+  const std::string& worker = asker.facts.worker;
+  const bool sure = placement.sure || !trial.admission;
+  const std::optional<HeldProposal> held = desk_.Of(worker);
+  if (held.has_value() && held->study_id == study.id() && held->queued == trial.id.number) {
+    const HeldSituation situation{.answered = held->answered,
+                                  .held_for = state_.clock.Monotonic() - held->since,
+                                  .sure = sure,
+                                  .may_dry_run = MayDryRun(study, asker.facts)};
+    const PreflightStep step = StepForHeld(situation);
+    if (step == PreflightStep::kWait) return step;
+    if (IsOverdue(situation)) study.dry_runs.Ended(worker, /*failed=*/true);
+    desk_.Drop(worker);
+    return step;
+  }
+  const PreflightStep step = StepFor(sure, held.has_value());
+  if (step == PreflightStep::kHold) {
+    desk_.Hold(worker, {.id = "",
+                        .study_id = study.id(),
+                        .study = study.name(),
+                        .params = trial.params,
+                        .queued = trial.id.number,
+                        .origin = {},
+                        .since = state_.clock.Monotonic()});
+  }
+  return step;
+}
+
 absl::StatusOr<Offer> TrialDispatcher::TakeQueued(StudyRuntime& study, const Asker& asker) {
   if (!study.standing().hands_out) return Offer{};
   const StudySpec spec = study.spec();
@@ -185,6 +226,9 @@ absl::StatusOr<Offer> TrialDispatcher::TakeQueued(StudyRuntime& study, const Ask
     if (!choice.trial) {
       return Offer{
           .assignment = {}, .obstacle = std::move(choice.obstacle), .may_pass = choice.may_pass};
+    }
+    if (StepForQueued(study, asker, *choice.trial, choice.placement) != PreflightStep::kGive) {
+      return Offer{.assignment = {}, .obstacle = kDryRunFirst, .may_pass = true};
     }
     const TrialNumber number = choice.trial->id.number;
     AttemptRecord attempt;
@@ -204,6 +248,7 @@ absl::StatusOr<Offer> TrialDispatcher::TakeQueued(StudyRuntime& study, const Ask
     }
     HPO_RETURN_IF_ERROR(claimed);
     granter_.Started(study, asker.facts);
+    desk_.news().Raise();
     return Offer{.assignment = MakeAssignment(spec, *choice.trial, attempt)};
   }
 }

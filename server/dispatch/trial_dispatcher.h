@@ -10,6 +10,8 @@
 #include "common/protocol/worker_exchange.h"
 #include "common/protocol/worker_facts.h"
 #include "server/dispatch/offer.h"
+#include "server/dispatch/preflight_desk.h"
+#include "server/dispatch/preflight_policy.h"
 #include "server/dispatch/trial_granter.h"
 #include "server/dispatch/trial_proposer.h"
 #include "server/leases/lease_control.h"
@@ -21,9 +23,9 @@ namespace hpo::server {
 // Thread-safe.
 class TrialDispatcher {
  public:
-  // Both outlive it.
-  TrialDispatcher(SchedulerState& state, LeaseControl& leases)
-      : state_(state), granter_(state, leases), proposer_(state, granter_) {}
+  // All outlive it.
+  TrialDispatcher(SchedulerState& state, LeaseControl& leases, PreflightDesk& desk)
+      : state_(state), desk_(desk), granter_(state, leases), proposer_(state, granter_, desk) {}
   TrialDispatcher(const TrialDispatcher&) = delete;
 
   // Codes: WorkerApi.
@@ -40,12 +42,18 @@ class TrialDispatcher {
                                          Offer& offer);
   // Of one study. Its obstacle is without the study's name.
   absl::StatusOr<Offer> TakeQueued(StudyRuntime& study, const Asker& asker);
+  // Whether the asker gets the queued trial, or dry-runs it first. Holds it for that.
+  PreflightStep StepForQueued(StudyRuntime& study, const Asker& asker, const Trial& trial,
+                              const Placement& placement);
+  // What is held for the asker and that none of `able` can give it any more.
+  void DropStale(const Asker& asker, const std::vector<StudyRuntime*>& able);
   // Whether every study that the asker serves, and that is not finished, is blocked.
   bool BlocksAll(const WorkerFacts& facts, int64_t generation) const;
   AcquireResult EmptyAnswer(const WorkerFacts& facts) const;
   Assignment Complete(Assignment assignment) const;
 
   SchedulerState& state_;
+  PreflightDesk& desk_;
   TrialGranter granter_;
   TrialProposer proposer_;
 };

@@ -82,8 +82,7 @@ std::string AdviseOnMisfit(const StudySpec& study, const WorkerFacts& worker,
   const Bytes capacity = memory::QuantizeCapacity(worker.capacity);
   const memory::FitDecider strict = DeciderOf(study, MemoryPolicy::kStrict, worker, knowledge);
   const auto survey = memory::SurveySpace(
-      servable, strict,
-      {.cards = {capacity}, .otherwise = {}, .most_configurations = kMostSurveyed, .seed = 0});
+      servable, strict, {.cards = {capacity}, .most_configurations = kMostSurveyed, .seed = 0});
   if (!survey.ok()) return "";
   const memory::CardSurvey& card = survey->cards.front();
   const memory::PolicyCount& count =

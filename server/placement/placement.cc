@@ -33,6 +33,22 @@ std::vector<memory::NeedObservation> NeedsOf(const sampler::History& history) {
   return needs;
 }
 
+// The findings for GPUs like the worker's.
+std::vector<memory::DryRunFinding> FindingsFor(const WorkerFacts& worker,
+                                               std::span<const DryRunRecord> dry_runs) {
+  const int64_t threads = ThreadsOf(worker.device);
+  std::vector<memory::DryRunFinding> findings;
+  for (const DryRunRecord& dry_run : dry_runs) {
+    const PreflightNeed& need = dry_run.need;
+    if (need.capability != worker.device.capability || need.threads != threads) continue;
+    findings.push_back({.params = dry_run.params,
+                        .measured = need.state == PreflightState::kMeasured,
+                        .required = need.required,
+                        .margin = need.margin});
+  }
+  return findings;
+}
+
 memory::LearnedNeed LearnedFrom(const StudySpec& study, const sampler::History& history) {
   return memory::LearnedNeed(study.space, study.memory.relevant, NeedsOf(history));
 }
@@ -49,6 +65,7 @@ void PlaceLiterally(const memory::FitDecider& decider, const StudySpec& study, c
   placement.predicted = learned->expected;
   placement.required = learned->needed;
   placement.fits = learned->fits;
+  placement.sure = learned->sure;
   if (!placement.fits) {
     placement.misfit =
         absl::StrCat("needs ", FormatBytes(placement.required),
@@ -58,15 +75,39 @@ void PlaceLiterally(const memory::FitDecider& decider, const StudySpec& study, c
 
 }  // namespace
 
+int64_t ThreadsOf(const DeviceProfile& device) {
+  return device.multiprocessors * device.threads_per_multiprocessor;
+}
+
+bool GoesByDryRuns(const StudySpec& study, const WorkerFacts& worker) {
+  if (worker.preflight == PreflightAbility::kNone) return false;
+  const bool asked = worker.preflight == PreflightAbility::kAlways ||
+                     study.memory.preflight == MemoryPreflight::kDryRun;
+  return asked && memory::GoesByLearnedNeed(study.memory, worker);
+}
+
 MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
-                             const sampler::History& history, CalibrationSnapshot calibration,
+                             const SeenOfStudy& seen, CalibrationSnapshot calibration,
                              std::shared_ptr<memory::ReplayTable> replays) {
   MemoryKnowledge knowledge;
   knowledge.replays = std::move(replays);
   knowledge.evidence.margins = std::move(calibration.margins);
   knowledge.calibration_version = calibration.version;
   if (memory::GoesByLearnedNeed(study.memory, worker)) {
-    knowledge.evidence.learned = LearnedFrom(study, history);
+    knowledge.evidence.learned = LearnedFrom(study, seen.history);
+  }
+  const std::vector<memory::DryRunFinding> findings = FindingsFor(worker, seen.dry_runs);
+  knowledge.evidence.may_dry_run = seen.may_dry_run;
+  if (seen.may_dry_run || !findings.empty()) {
+    const std::vector<memory::NeedObservation> needs = NeedsOf(seen.history);
+    const Bytes capacity = memory::QuantizeCapacity(worker.capacity);
+    const Bytes usable = memory::UsableBytes(capacity, worker.device, study.memory);
+    // What a study's file says stays free; what is free by default does for the unknown.
+    const Bytes spare = study.memory.headroom.has_value() ? Bytes{} : capacity - usable;
+    knowledge.evidence.dry_runs.emplace(
+        study.space, study.memory.relevant,
+        memory::DryRunEvidence{
+            .seen = needs, .findings = findings, .usable = usable, .spare = spare});
   }
   return knowledge;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/time/time.h"
@@ -26,9 +27,24 @@ struct MemoryKnowledge {
   std::shared_ptr<memory::ReplayTable> replays;
 };
 
-// `history` is the study's: what LearnedNeed learns from, where decisions for `worker` go by it.
+// That the GPU holds at once, as PreflightNeed has them; 0: not known.
+int64_t ThreadsOf(const DeviceProfile& device);
+
+// Whether the worker dry-runs configurations of the study before it is given them: the study or the
+// worker asks for it, the worker can, and decisions for it go by LearnedNeed.
+bool GoesByDryRuns(const StudySpec& study, const WorkerFacts& worker);
+
+// What a study has shown of the memory that its configurations need.
+struct SeenOfStudy {
+  const sampler::History& history;
+  std::span<const DryRunRecord> dry_runs = {};
+  // Whether the worker can dry-run one more: GoesByDryRuns, and dry runs do not keep failing.
+  bool may_dry_run = false;
+};
+
+// What LearnedNeed and DryRunNeed learn from, where decisions for `worker` go by it, is `seen`.
 MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
-                             const sampler::History& history, CalibrationSnapshot calibration,
+                             const SeenOfStudy& seen, CalibrationSnapshot calibration,
                              std::shared_ptr<memory::ReplayTable> replays = nullptr);
 
 // Whether an out-of-memory error of `params` at `limit` (0: not known) may be due to parameters of
@@ -43,6 +59,7 @@ struct Placement {
   Bytes predicted;  // 0: no estimate
   Bytes required;   // the same with its margin: must be free at the start
   bool fits = true;
+  bool sure = true;    // false: a dry run would tell
   std::string misfit;  // why not, for people
 };
 

@@ -2,6 +2,7 @@
 
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "common/protocol/preflight_fields.h"
 #include "common/protocol/worker_exchange_fields.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/space_proto.h"
@@ -49,6 +50,11 @@ void VisitFields(Is<ReleaseCall> auto& call, auto visit) {
   visit({"reason"}, call.reason);
   visit({"needed"}, call.needed);
   visit({"note"}, call.note);
+}
+
+void VisitFields(Is<PreflightReportCall> auto& call, auto visit) {
+  visit({"session"}, call.session);
+  VisitFields(call.report, visit);
 }
 
 v1::RegisterWorkerResponse ToProto(const Registration& registration) {
@@ -102,6 +108,18 @@ v1::FinishTrialResponse ToProto(const FinishResult& result) {
 absl::StatusOr<ReleaseCall> FromProto(const v1::ReleaseTrialRequest& proto) {
   HPO_ASSIGN_OR_RETURN(ReleaseCall call, FromMessage<ReleaseCall>(proto));
   call.note = Shortened(call.note, kTextLimit);
+  return call;
+}
+
+v1::AcquirePreflightResponse ToProto(const std::optional<Preflight>& preflight) {
+  v1::AcquirePreflightResponse proto;
+  if (preflight.has_value()) *proto.mutable_preflight() = ToMessage<v1::Preflight>(*preflight);
+  return proto;
+}
+
+absl::StatusOr<PreflightReportCall> FromProto(const v1::ReportPreflightRequest& proto) {
+  HPO_ASSIGN_OR_RETURN(PreflightReportCall call, FromMessage<PreflightReportCall>(proto));
+  call.report.message = Shortened(call.report.message, kTextLimit);
   return call;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/protocol/preflight.h"
 #include "common/protocol/worker_exchange.h"
 #include "hpo/v1/worker.pb.h"
 
@@ -76,5 +77,14 @@ struct ReleaseCall {
   std::string note;
 };
 absl::StatusOr<ReleaseCall> FromProto(const v1::ReleaseTrialRequest& proto);
+
+v1::AcquirePreflightResponse ToProto(const std::optional<Preflight>& preflight);
+
+struct PreflightReportCall {
+  std::string session;
+  PreflightReport report;
+};
+//   InvalidArgument  a state that is none
+absl::StatusOr<PreflightReportCall> FromProto(const v1::ReportPreflightRequest& proto);
 
 }  // namespace hpo::server

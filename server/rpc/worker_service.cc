@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "proto/convert/time_proto.h"
 #include "proto/convert/trial_proto.h"
 #include "proto/convert/worker_proto.h"
 #include "server/rpc/convert_worker.h"
@@ -99,6 +100,27 @@ grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext*,
                                                            call.needed, call.note));
   response->set_state(ToProto(state));
   return grpc::Status::OK;
+}
+
+grpc::Status WorkerServiceImpl::AcquirePreflight(grpc::ServerContext* context,
+                                                 const v1::AcquirePreflightRequest* request,
+                                                 v1::AcquirePreflightResponse* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const absl::Duration asked, FromProto(request->wait()));
+  const absl::Duration wait = std::min(asked, UntilDeadline(*context));
+  HPO_RPC_ASSIGN(const std::optional<Preflight> preflight,
+                 api_.AcquirePreflight(request->session(), wait,
+                                       [context] { return context->IsCancelled(); }));
+  *response = ToProto(preflight);
+  return grpc::Status::OK;
+}
+
+grpc::Status WorkerServiceImpl::ReportPreflight(grpc::ServerContext*,
+                                                const v1::ReportPreflightRequest* request,
+                                                v1::ReportPreflightResponse*) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const PreflightReportCall call, FromProto(*request));
+  return ToGrpc(api_.ReportPreflight(call.session, call.report));
 }
 
 }  // namespace hpo::server

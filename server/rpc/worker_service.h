@@ -1,5 +1,6 @@
 // WorkerService over gRPC: converts and forwards to WorkerApi. Thread-safe, as gRPC calls it from
-// its pool; AcquireTrial holds a thread of it for as long as it waits, Attend none.
+// its pool; AcquireTrial and AcquirePreflight hold a thread of it for as long as they wait, Attend
+// none.
 #pragma once
 
 #include "hpo/v1/worker.grpc.pb.h"
@@ -34,6 +35,13 @@ class WorkerServiceImpl final
                            v1::FinishTrialResponse* response) override;
   grpc::Status ReleaseTrial(grpc::ServerContext* context, const v1::ReleaseTrialRequest* request,
                             v1::ReleaseTrialResponse* response) override;
+  // Waits as AcquireTrial does.
+  grpc::Status AcquirePreflight(grpc::ServerContext* context,
+                                const v1::AcquirePreflightRequest* request,
+                                v1::AcquirePreflightResponse* response) override;
+  grpc::Status ReportPreflight(grpc::ServerContext* context,
+                               const v1::ReportPreflightRequest* request,
+                               v1::ReportPreflightResponse* response) override;
 
  private:
   WorkerApi& api_;

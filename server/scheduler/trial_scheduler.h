@@ -11,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/clock.h"
+#include "server/dispatch/preflight_desk.h"
+#include "server/dispatch/preflight_dispatcher.h"
 #include "server/dispatch/trial_dispatcher.h"
 #include "server/leases/lease_control.h"
 #include "server/leases/lease_sweeper.h"
@@ -50,6 +52,7 @@ class TrialScheduler {
 
   WorkerSessions& sessions() { return sessions_; }
   TrialDispatcher& dispatcher() { return dispatcher_; }
+  PreflightDispatcher& preflights() { return preflights_; }
   ResultRecorder& results() { return results_; }
   LeaseSweeper& sweeper() { return sweeper_; }
 
@@ -66,7 +69,9 @@ class TrialScheduler {
   TrialEnqueuer enqueuer_{state_};
   LeaseControl leases_{state_};
   WorkerSessions sessions_{state_, leases_};
-  TrialDispatcher dispatcher_{state_, leases_};
+  PreflightDesk desk_{state_.epoch.number};
+  TrialDispatcher dispatcher_{state_, leases_, desk_};
+  PreflightDispatcher preflights_{state_, leases_, desk_};
   ResultRecorder results_{state_, leases_};
   LeaseSweeper sweeper_{state_, leases_};
 

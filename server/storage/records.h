@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/protocol/preflight.h"
 #include "common/protocol/worker_facts.h"
 #include "common/study/study.h"
 #include "common/study/study_status.h"
@@ -115,6 +116,20 @@ struct SuggestionRecord {
   int64_t history_sequence = 0;
   std::string sampler;  // who proposed it, and why, for people
   std::optional<double> score;
+};
+
+// What a dry run of a configuration found for one GPU.
+struct DryRunRecord {
+  int64_t number = 0;    // counts the study's dry runs
+  int64_t position = 0;  // 0: the GPU of the worker that ran it
+  ParamMap params;
+  std::string worker;
+  PreflightNeed need;
+  absl::Duration took;
+  std::string message;
+  bool refused = false;  // the worker was not given the configuration
+  absl::Time time = absl::InfinitePast();
+  bool operator==(const DryRunRecord&) const = default;
 };
 
 }  // namespace hpo::server

@@ -38,6 +38,7 @@ inline constexpr StudyTable kStudyTables[] = {
     {"suggestion", "number", ""},
     {"event", "sequence", "id"},
     {"attribute", "number, key", ""},
+    {"dry_run", "number, position", ""},
 };
 
 // In one read transaction. How many trials it holds.

@@ -1,4 +1,4 @@
-// All rows of one study's trials, over one connection.
+// All rows of one study's trials and dry runs, over one connection.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 
 #include "server/storage/attempt_store.h"
 #include "server/storage/attribute_store.h"
+#include "server/storage/dry_run_store.h"
 #include "server/storage/event_log.h"
 #include "server/storage/sqlite/database.h"
 #include "server/storage/suggestion_store.h"
@@ -19,12 +20,14 @@ struct StudyRows {
         attempts(database, study_id, study),
         attributes(database, study_id),
         suggestions(database, study_id),
+        dry_runs(database, study_id),
         events(database, study_id) {}
 
   TrialStore trials;
   AttemptStore attempts;
   AttributeStore attributes;
   SuggestionStore suggestions;
+  DryRunStore dry_runs;
   EventLog events;
 };
 

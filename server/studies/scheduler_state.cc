@@ -5,6 +5,17 @@
 
 namespace hpo::server {
 
+namespace {
+
+constexpr int kMostFailedInARow = 3;
+
+}  // namespace
+
+bool MayDryRun(const StudyRuntime& study, const WorkerFacts& worker) {
+  return GoesByDryRuns(study.spec(), worker) &&
+         study.dry_runs.FailedInARow(worker.worker) < kMostFailedInARow;
+}
+
 absl::StatusOr<ServerEpoch> BeginEpoch(Store& store, absl::Time now) {
   ServerEpoch epoch;
   const auto work = [&](Database& database) -> absl::Status {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -41,6 +42,10 @@ struct ServerEpoch {
 //   Codes: Store::Write
 absl::StatusOr<ServerEpoch> BeginEpoch(Store& store, absl::Time now);
 
+// Whether the worker can dry-run one more configuration of the study: GoesByDryRuns, and its last
+// three dry runs have not all failed.
+bool MayDryRun(const StudyRuntime& study, const WorkerFacts& worker);
+
 // Each member is constant or thread-safe.
 struct SchedulerState {
   // `of_clock` outlives the state.
@@ -56,7 +61,16 @@ struct SchedulerState {
 
   // What trials have taught about memory by now, as decisions of `study` for `worker` go by it.
   MemoryKnowledge Knowledge(const StudyRuntime& study, const WorkerFacts& worker) const {
-    return KnowledgeFor(study.spec(), worker, study.history(), calibration.Snapshot(), replays);
+    return KnowledgeBy(study.history(), study, worker);
+  }
+  // The same by a history of the study that the caller has.
+  MemoryKnowledge KnowledgeBy(const sampler::History& history, const StudyRuntime& study,
+                              const WorkerFacts& worker) const {
+    const std::vector<DryRunRecord> dry_runs = study.dry_runs.All();
+    return KnowledgeFor(
+        study.spec(), worker,
+        {.history = history, .dry_runs = dry_runs, .may_dry_run = MayDryRun(study, worker)},
+        calibration.Snapshot(), replays);
   }
 
   const std::unique_ptr<Store> store;

@@ -48,6 +48,8 @@ absl::StatusOr<std::unique_ptr<StudyRuntime>> Load(SchedulerState& state, Databa
                                                    StudyRecord record) {
   const StudyRows rows(database, record.id, record.spec.name);
   auto study = std::make_unique<StudyRuntime>(std::move(record), state.options.factories);
+  HPO_ASSIGN_OR_RETURN(std::vector<DryRunRecord> dry_runs, rows.dry_runs.LoadAll());
+  study->dry_runs.Add(std::move(dry_runs));
   HPO_ASSIGN_OR_RETURN(const std::vector<TrialStore::LastEvent> events, rows.trials.LastEvents());
   const absl::Duration now = state.clock.Monotonic();
   for (const auto& [number, sequence] : events) {

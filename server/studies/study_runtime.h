@@ -24,6 +24,7 @@
 #include "server/studies/study_sampler.h"
 #include "server/studies/study_standing.h"
 #include "server/trials/change_feed.h"
+#include "server/trials/dry_run_log.h"
 #include "server/trials/open_trials.h"
 #include "server/trials/trial_change.h"
 #include "server/trials/worker_obstacles.h"
@@ -91,6 +92,7 @@ class StudyRuntime {
   OpenTrials open;
   StudySampler sampler;
   WorkerObstacles obstacles;
+  DryRunLog dry_runs;
   ChangeFeed changes;
 
  private:

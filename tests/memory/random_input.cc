@@ -63,7 +63,7 @@ TaskKind DrawTask(const ModelShape& model, Draws& draw) {
 }
 
 LoraOptions DrawLora(Draws& draw) {
-  using Type = FrozenStorage::Type;
+  using Type = FrozenType;
   return {.rank = draw.Of<int64_t>({1, 8, 64}),
           .dropout = draw.Of({0.0, 0.1}),
           .targets = {kAllLinear},

@@ -38,6 +38,6 @@ gpus            one for each GPU; of a search, that of the largest value:
   values        what depended on values that are not known
   endless       whether it was ended without a step, since it read values that are not known again and again
   reads_free_memory      whether the program asked how much memory is free, and may have gone by it
-  notes         sentences that a reader should know
+  notes         sentences that a reader should know, such as that a package's stand-in was used
   torch, seconds
 """

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 
-from . import ample, gpus, largest, launch, report, several, verdict
+from . import ample, gpus, largest, launch, packages, report, several, verdict
 from .errors import DryRunError, UsageError
 from .sizes import parse_size, show
 
@@ -29,6 +29,10 @@ examples:
       python3 train.py --batch {batch}
   hpo memory dry-run --gpu h100 --count 2 -- \\
       torchrun --nproc-per-node 2 train.py
+  hpo memory dry-run study.yaml --gpu t4 -- python3 train.py {args}
+
+The last one is for the configurations of a study; its options:
+  hpo memory dry-run study.yaml --help
 
 exit status:
   0  It fits, or is tight. Of several GPUs: on one of them.
@@ -84,6 +88,9 @@ def parser():
     add("--allocator", action="append", metavar="SETTINGS",
         help="settings of torch's allocator, as PYTORCH_ALLOC_CONF has them, such as expandable_segments:True; given "
              "again, each is tried [default: those of the environment]")
+    add("--stand-in", action="append", metavar="NAME", default=[], choices=sorted(packages.folders()),
+        help="where this package is not installed, import its stand-in, which allocates what the package allocates: "
+             f"{', '.join(sorted(packages.folders()))}")
     add("--context", metavar="SIZE", help="memory of the CUDA context [default: by GPU and versions]")
     add("--ample", action="store_true",
         help="run once with ample memory, and replay that for each GPU: quicker where the program does not fit, but what "
@@ -102,6 +109,9 @@ def parser():
 def _parse(words):
     at = words.index("--") if "--" in words else len(words)
     given = parser().parse_args(words[:at])
+    if given.command and given.command[0].endswith((".yaml", ".yml")):
+        raise UsageError(f"{given.command[0]}: the configurations of a study are dry-run by the program hpo alone: "
+                         f"hpo memory dry-run {given.command[0]}")
     given.command = given.command + words[at + 1:]
     if given.gpu == ["list"]:
         return given
@@ -153,7 +163,8 @@ def _run(request):
 def _request(given, gpu, command, allocator, events=None):
     return launch.Request(
         command=command, gpu=gpu, count=given.count, allocator=allocator, steps=given.steps, events=events,
-        timeout_s=given.timeout, readbacks=given.readbacks, show_output=given.show_output and not given.json,
+        timeout_s=given.timeout, readbacks=given.readbacks, stand_in=tuple(given.stand_in),
+        show_output=given.show_output and not given.json,
         context_bytes=None if given.context is None else parse_size(given.context, "--context"))
 
 

@@ -4,6 +4,7 @@ Sources: System V ABI, chapters 4 and 5; AMD64 supplement (relocation types); Li
 (symbol versions).
 """
 
+import array
 import collections
 import mmap
 import struct
@@ -51,28 +52,47 @@ def _needed_versions(data, offset, strings):
         offset += following
 
 
+def _dynamic_symbols(sections):
+    """{type of a section: (offset, size, link)}, and (offset, size) of the names of dynamic symbols; None: there are
+    no such symbols."""
+    by_type = {kind: (offset, size, link) for kind, offset, size, link, _ in sections}
+    return by_type, sections[by_type[DYNSYM][2]][1:3] if DYNSYM in by_type else None
+
+
+def names(path):
+    """The bytes of all names that the loader reads in the library at `path`: of symbols, versions and libraries.
+    Raises NotElf, OSError, ValueError (an empty file)."""
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
+        _, place = _dynamic_symbols(list(_sections(data)))
+        return data[place[0]:place[0] + place[1]] if place else b""
+
+
 def symbols(path):
     """The dynamic symbols of the library at `path`, as Symbols. Raises NotElf, OSError."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
         sections = list(_sections(data))
-        by_type = {kind: (offset, size, link) for kind, offset, size, link, _ in sections}
+        by_type, place = _dynamic_symbols(sections)
         found = Symbols({}, {})
-        if DYNSYM not in by_type:
+        if place is None:
             return found
-        start, size, link = by_type[DYNSYM]
-        strings = sections[link][1]
+        start, size, _ = by_type[DYNSYM]
         versions = {}
         if VERNEED in by_type:
-            offset, _, names = by_type[VERNEED]
-            versions = _needed_versions(data, offset, sections[names][1])
-        numbers = by_type[VERSYM][0] if VERSYM in by_type else None
-        for i in range(1, size // SYMBOL.size):
-            name, info, _, section, _, _ = SYMBOL.unpack_from(data, start + i * SYMBOL.size)
-            if info >> 4 not in (1, 2):  # global or weak
+            offset, _, texts = by_type[VERNEED]
+            versions = _needed_versions(data, offset, sections[texts][1])
+        # The 24 bytes of a symbol are taken as six numbers; libtorch_cpu.so has 77,000 symbols.
+        words = array.array("I", data[start:start + size])
+        count = len(words) // 6
+        numbers = [0] * count
+        if VERSYM in by_type:
+            offset = by_type[VERSYM][0]
+            numbers = array.array("H", data[offset:offset + 2 * count])
+        text = data[place[0]:place[0] + place[1]]
+        for name, word, number in zip(words[::6], words[1::6], numbers):
+            if word & 0xF0 not in (0x10, 0x20):  # global or weak
                 continue
-            number = struct.unpack_from("<H", data, numbers + 2 * i)[0] if numbers else 0
-            kind = found.wanted if section == 0 else found.defined
-            kind[_text(data, strings + name)] = versions.get(number & 0x7FFF, "")
+            kind = found.defined if word >> 16 else found.wanted  # by the number of its section
+            kind[text[name:text.index(0, name)].decode("ascii", "replace")] = versions.get(number & 0x7FFF, "")
         return found
 
 

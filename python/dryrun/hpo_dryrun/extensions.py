@@ -8,7 +8,6 @@ NVIDIA's own libraries are not loaded. Torch loads some of its packages' by thei
 """
 
 import ctypes
-import mmap
 import os
 import re
 import sys
@@ -62,8 +61,9 @@ class _Hook:
 
 
 def _names_cuda(path):
+    """Whether the loader would look for calls of CUDA's. Its names are read alone: imports load hundreds of files."""
     try:
-        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
-            return data[:4] == b"\x7fELF" and any(data.find(mark) >= 0 for mark in _MARKS)
-    except (OSError, ValueError):  # ValueError: an empty file
+        text = elf.names(path)
+    except (OSError, ValueError):  # ValueError: an empty file, or no library
         return False
+    return any(mark in text for mark in _MARKS)

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-from . import stand_ins, torch_build
+from . import packages, stand_ins, torch_build
 from .errors import DryRunError, UsageError
 
 PACKAGE = pathlib.Path(__file__).resolve().parent
@@ -40,6 +40,7 @@ class Request:
     steps: object = None
     timeout_s: float = 300.0
     readbacks: int = 0
+    stand_in: tuple = ()  # names of packages (packages.py)
     show_output: bool = False
     events: object = None  # path to which processes write their allocations, with ".PID" appended
 
@@ -146,6 +147,7 @@ def environment(request, scratch):
             "context_bytes": request.context_bytes, "readbacks": request.readbacks, "events": request.events}),
         PATH=_joined(folder / "bin", env.get("PATH")),
         PYTHONPATH=_joined(PACKAGE / "hook", env.get("PYTHONPATH")), PYTHONUNBUFFERED="1")
+    env[packages.VARIABLE] = _joined(*(packages.folders()[name] for name in request.stand_in))
     for setting in _OF_THE_GPU:
         env.pop(f"HPO_EMULATED_{setting}", None)
     memory = request.memory_bytes or (request.gpu.total_bytes if request.gpu.sized else None)

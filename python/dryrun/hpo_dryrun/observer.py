@@ -7,7 +7,8 @@ fields:
     until         the time (time.time) at which the launcher may end the program; null: not yet
     rank, world_size, local_world_size
     steps, alike, phase, phases, devices, out_of_memory, error, error_type, endless, backwards, gpu_name,
-    torch, cuda, overhead, modules, values, events, reads_free_memory
+    torch, cuda, overhead, modules, values, events, reads_free_memory,
+    stand_in (names of packages whose stand-in was imported)
 """
 
 import atexit
@@ -19,7 +20,7 @@ import os
 import sys
 import time
 
-from . import events, extensions, modules, overheads, shadow, steps, torch_build
+from . import events, extensions, modules, overheads, packages, shadow, steps, torch_build
 from .peaks import Peaks
 from .watch import Watch
 
@@ -208,7 +209,9 @@ class Observer:
 
     def _waiting_optimizers(self):
         """Optimizers that have not stepped, and have parameters on a GPU that no other optimizer has stepped."""
-        optimizers = [thing for thing in gc.get_objects() if _is_optimizer(thing, self._torch)]
+        classes = {id(kind) for kind in _with_subclasses(self._torch.optim.Optimizer)}
+        # type(), not isinstance: objects of the program may answer __class__ in costly ways.
+        optimizers = [thing for thing in gc.get_objects() if id(type(thing)) in classes and "param_groups" in vars(thing)]
         done = {id(p) for o in optimizers if id(o) in self._stepped for p in _parameters(o)}
         return [o for o in optimizers if id(o) not in self._stepped
                 and any(p.is_cuda and id(p) not in done for p in _parameters(o))]
@@ -306,7 +309,7 @@ class Observer:
                 "devices": [self._device(number, phases) for number in devices],
                 "phases": {name: {device: list(peaks) for device, peaks in found.items()}
                            for name, found in phases.items() if found},
-                "values": shadow.findings(), "reads_free_memory": self._reads_free_memory}
+                "values": shadow.findings(), "reads_free_memory": self._reads_free_memory, "stand_in": packages.imported()}
 
     def _device(self, number, phases):
         free, total = self._mem_get_info(number)
@@ -327,6 +330,5 @@ def _parameters(optimizer):
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
-def _is_optimizer(thing, torch):
-    # type(), not isinstance: objects of the program may answer __class__ in costly ways.
-    return issubclass(type(thing), torch.optim.Optimizer) and "param_groups" in vars(thing)
+def _with_subclasses(kind):
+    return {kind}.union(*map(_with_subclasses, kind.__subclasses__()))

@@ -2,6 +2,7 @@
 
 import re
 
+from . import packages
 from .errors import DryRunError
 from .sizes import show
 
@@ -87,6 +88,7 @@ def _notes(run, records):
                      f"step{'s' if first['steps'] > 1 else ''}")
     elif first["enough"] and not first["alike"] and first["steps"] >= 30:
         notes.append("the peaks of the steps differ; later steps may need more")
+    notes += [f"{name}: its stand-in was used" for name in first["stand_in"]]
     sizes = first["values"].get("unknown_sizes", [])
     if sizes:
         count = sum(size["count"] for size in sizes)
@@ -152,4 +154,5 @@ def explain(run):
         return ("no process of the program imported torch where a dry run sees it (python3 -I, -E and -S hide it): "
                 f"{last}")
     how = f"status {run.status}" if run.status > 0 else f"signal {-run.status}"
-    return f"the program failed with {how}: {last}"
+    hint = packages.hint(last)
+    return f"the program failed with {how}: {last.rstrip('.') if hint else last}{hint}"

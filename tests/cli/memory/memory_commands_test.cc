@@ -43,7 +43,6 @@ TEST_F(MemoryCommands, FitShowsTheMatrix) {
   const nlohmann::json json = RunOfflineJson({"memory", "fit", "--model", "bert-base-uncased",
                                               "--card", "8GiB,24GiB", "--lengths", "128,512"});
   ASSERT_EQ(json["cells"].size(), 4u);
-  EXPECT_EQ(json["basis"]["kernels"], "hpo-trainer");
   EXPECT_THAT(json["basis"]["base_source"].get<std::string>(), HasSubstr("nvidia-smi"));
   const auto rows = [&json](size_t cell) { return json["cells"][cell]["micro_batch"].get<int>(); };
   EXPECT_EQ(json["cells"][1]["length"], 128);
@@ -141,37 +140,27 @@ TEST_F(MemoryCommands, FitTakesAdaptersTheirBaseAndRecomputation) {
     const nlohmann::json& cell = json["cells"][0]["micro_batch"];
     return cell.is_null() ? int64_t{0} : cell.get<int64_t>();
   };
-  for (const std::string kernels : {"hpo-trainer", "huggingface"}) {
-    SCOPED_TRACE(kernels);
-    const auto fit = [&](std::vector<std::string> more) {
-      more.insert(more.end(), {"--kernels", kernels, "train.precision=bf16"});
-      return rows(more);
-    };
-    EXPECT_EQ(fit({}), 0);
-    const int64_t quantised = fit({"lora.base=nf4"});
-    EXPECT_GT(quantised, 0);
-    EXPECT_GT(fit({"lora.base=nf4", "memory.checkpoint_every=1"}), quantised);
-  }
+  EXPECT_EQ(rows({"train.precision=bf16"}), 0);
+  const int64_t quantised = rows({"train.precision=bf16", "lora.base=nf4"});
+  EXPECT_GT(quantised, 0);
+  EXPECT_GT(rows({"train.precision=bf16", "lora.base=nf4", "memory.checkpoint_every=1"}),
+            quantised);
 }
 
-// A card's context is the same whoever's step it runs, and whoever says what it takes is believed.
-TEST_F(MemoryCommands, OneCardHasOneBase) {
-  const auto basis = [](const std::string& kernels, std::vector<std::string> more = {}) {
-    std::vector<std::string> words = {"memory", "fit",   "--model",   "bert-base-uncased",
-                                      "--card", "24GiB", "--kernels", kernels};
-    words.insert(words.end(), more.begin(), more.end());
-    return RunOfflineJson(words)["basis"];
-  };
-  const nlohmann::json ours = basis("hpo-trainer");
-  const nlohmann::json theirs = basis("huggingface");
-  for (const char* const key : {"base_bytes", "base_source", "workspaces_bytes"}) {
-    EXPECT_EQ(ours[key], theirs[key]) << key;
-  }
-  const nlohmann::json given = basis("huggingface", {"--base", "512MiB"});
+TEST_F(MemoryCommands, FitTakesTheBaseThatAWorkerHasMeasured) {
+  const std::vector<std::string> words = {"memory", "fit",   "--model", "bert-base-uncased",
+                                          "--card", "24GiB", "--base",  "512MiB"};
+  const nlohmann::json given = RunOfflineJson(words)["basis"];
   EXPECT_EQ(given["base_bytes"], int64_t{512} << 20);
   EXPECT_EQ(given["base_source"], "as given");
   EXPECT_THAT(RunOffline({"memory", "fit", "--model", "bert-base-uncased", "--card", "24GiB"}).out,
               HasSubstr("base 1.40 GiB (of an A100 under torch 2.5, by nvidia-smi; --base"));
+}
+
+TEST_F(MemoryCommands, FitSaysWhatMeasuresAModelThatTheTrainerDoesNotRun) {
+  const std::string config = Write("config.json", R"({"model_type": "t5"})");
+  ExpectRefused({"memory", "fit", "--model", config, "--card", "8GiB"}, 1,
+                "for another model use hpo memory dry-run -- python3 train.py");
 }
 
 // ---- plan ----
@@ -217,7 +206,6 @@ TEST_F(MemoryCommands, PlanKnowsAdaptersAndWhatTheyAreOn) {
         status);
   };
   const nlohmann::json packed = judge("nf4", 0);
-  EXPECT_EQ(packed["basis"]["kernels"], "hpo-trainer");
   EXPECT_EQ(packed["basis"]["precision"], "bfloat16");
   EXPECT_TRUE(packed["strict"]["fits"]);
   const nlohmann::json plain = judge("fp32", 0);
@@ -226,18 +214,6 @@ TEST_F(MemoryCommands, PlanKnowsAdaptersAndWhatTheyAreOn) {
   ExpectRefused({"memory", "plan", "model.name=Qwen/Qwen2.5-7B-Instruct", "lora.rank=8",
                  "lora.targets=query", "--card", "24GiB"},
                 2, "lora.targets: expected ends of names of linear layers of qwen2");
-  ExpectRefused({"memory", "plan", "model.name=bert-base-uncased", "head.layers=1", "--card",
-                 "24GiB", "--kernels", "huggingface"},
-                2, "head.layers: expected none, as this is a parameter of hpo-trainer alone");
-  ExpectRefused({"memory", "plan", "model.name=bert-base-uncased", "memory.checkpoint_every=2",
-                 "--card", "24GiB", "--kernels", "huggingface"},
-                2, "memory.checkpoint_every: expected 0 or 1");
-  ExpectRefused({"memory", "plan", "model.name=bert-base-uncased", "train.optimizer=adafactor",
-                 "--card", "24GiB", "--kernels", "huggingface"},
-                2, "train.optimizer: expected adamw or sgd with Hugging Face's step");
-  ExpectRefused({"memory", "plan", "model.name=bert-base-uncased", "train.precision=bf16", "--card",
-                 "24GiB", "--precision", "float32"},
-                2, "train.precision: expected none together with --precision float32, got bf16");
 }
 
 TEST_F(MemoryCommands, PlanSaysWhatItDoesNotUnderstand) {
@@ -255,55 +231,6 @@ TEST_F(MemoryCommands, PlanSaysWhatItDoesNotUnderstand) {
   ExpectRefused(
       {"memory", "plan", "model.name=bert-base-uncased", "train.batch_size=x", "--card", "2GiB"}, 2,
       "train.batch_size");
-}
-
-// Micro-batches of 15 rows fit as it is, of 14 with every change that costs nothing.
-TEST_F(MemoryCommands, PlanOffersNoChangeWithoutWhichItFits) {
-  const nlohmann::json json =
-      RunOfflineJson({"memory", "plan", "--kernels", "huggingface", "--card", "16GiB",
-                      "--precision", "bfloat16-autocast", "model.name=bert-large-uncased",
-                      "train.batch_size=32", "tok.max_length=512"});
-  ASSERT_EQ(json["changes"].size(), 1u) << json["changes"].dump();
-  EXPECT_EQ(json["changes"][0]["change"], "micro-batch 15 in 3 parts");
-}
-
-// What a change needs, and the card that it runs from, say the same.
-TEST_F(MemoryCommands, PlanSaysTheCardOfEachChange) {
-  const std::vector<std::string> words = {"memory",
-                                          "plan",
-                                          "model.name=bert-large-uncased",
-                                          "train.batch_size=1",
-                                          "tok.max_length=64",
-                                          "--card",
-                                          "8GiB",
-                                          "--kernels",
-                                          "huggingface"};
-  const nlohmann::json json = RunOfflineJson(words);
-  ASSERT_EQ(json["changes"].size(), 1u);
-  EXPECT_EQ(json["changes"][0]["change"], "fused optimizer");
-  const nlohmann::json& verdict = json["changes"][0]["verdict"];
-  EXPECT_LE(json["smallest_card_bytes"], verdict["runs_from_bytes"]);
-  const int64_t card = verdict["runs_from_bytes"].get<int64_t>() >> 20;
-  const auto fits = [&words](int64_t mebibytes) {
-    std::vector<std::string> on = words;
-    on[6] = std::to_string(mebibytes) + "MiB";
-    on.insert(on.end(), {"--optimizer", "adamw-fused", "--output", "json"});
-    return nlohmann::json::parse(RunOffline(on).out)["strict"]["fits"] == true;
-  };
-  EXPECT_TRUE(fits(card));
-  EXPECT_FALSE(fits(card - 1));
-}
-
-TEST_F(MemoryCommands, PlanCallsFloat16ByItsName) {
-  const nlohmann::json json =
-      RunOfflineJson({"memory", "plan", "model.name=bert-base-uncased", "--card", "24GiB",
-                      "--kernels", "huggingface", "--precision", "float16-autocast"});
-  EXPECT_EQ(json["basis"]["precision"], "float16-autocast");
-  EXPECT_EQ(json["strict"]["plan"]["precision"], "float16-autocast");
-  EXPECT_THAT(RunOffline({"memory", "plan", "model.name=bert-base-uncased", "--card", "24GiB",
-                          "--kernels", "huggingface", "--precision", "float16-autocast"})
-                  .out,
-              HasSubstr("1 x 8, float16-autocast"));
 }
 
 // ---- table ----
@@ -347,43 +274,38 @@ TEST_F(MemoryCommands, TableSaysWhichLineIsWrong) {
 // ---- budget ----
 
 TEST_F(MemoryCommands, BudgetAddsUpBeforeAndAfter) {
-  for (const std::string kernels : {"hpo-trainer", "huggingface"}) {
-    SCOPED_TRACE(kernels);
-    const std::vector<std::string> words = {"memory",
-                                            "budget",
-                                            "model.name=Qwen/Qwen2.5-0.5B",
-                                            "lora.rank=16",
-                                            "lora.base=bf16",
-                                            "train.precision=bf16",
-                                            "train.batch_size=4",
-                                            "tok.max_length=512",
-                                            "--card",
-                                            "24GiB",
-                                            "--kernels",
-                                            kernels,
-                                            "--compare",
-                                            "train.batch_size=1",
-                                            "lora.base=nf4"};
-    const nlohmann::json json = RunOfflineJson(words);
-    for (const char* const when : {"before", "after"}) {
-      int64_t sum = 0;
-      for (const auto& [name, bytes] : json[when]["bytes_by_class"].items()) {
-        EXPECT_GE(bytes.get<int64_t>(), 0) << name;
-        sum += bytes.get<int64_t>();
-      }
-      EXPECT_EQ(sum, json[when]["needed_limit_bytes"]) << when;
-      // Adapters on queries and values of 24 layers: 16 x (896 + 896 + 896 + 128) floats each.
-      EXPECT_EQ(json[when]["bytes_by_class"]["adapters"], 24 * 4 * 16 * (896 + 896 + 896 + 128));
+  const std::vector<std::string> words = {"memory",
+                                          "budget",
+                                          "model.name=Qwen/Qwen2.5-0.5B",
+                                          "lora.rank=16",
+                                          "lora.base=bf16",
+                                          "train.precision=bf16",
+                                          "train.batch_size=4",
+                                          "tok.max_length=512",
+                                          "--card",
+                                          "24GiB",
+                                          "--compare",
+                                          "train.batch_size=1",
+                                          "lora.base=nf4"};
+  const nlohmann::json json = RunOfflineJson(words);
+  for (const char* const when : {"before", "after"}) {
+    int64_t sum = 0;
+    for (const auto& [name, bytes] : json[when]["bytes_by_class"].items()) {
+      EXPECT_GE(bytes.get<int64_t>(), 0) << name;
+      sum += bytes.get<int64_t>();
     }
-    const nlohmann::json& before = json["before"]["bytes_by_class"];
-    const nlohmann::json& after = json["after"]["bytes_by_class"];
-    EXPECT_LT(after["activations"], before["activations"]);
-    EXPECT_LT(after["weights"], before["weights"]);
-    EXPECT_EQ(after["optimizer"], before["optimizer"]);
-    const std::string text = RunOffline(words).out;
-    EXPECT_THAT(text, HasSubstr("CLASS"));
-    EXPECT_THAT(text, HasSubstr("adapters of rank 16 on nf4"));
+    EXPECT_EQ(sum, json[when]["needed_limit_bytes"]) << when;
+    // Adapters on queries and values of 24 layers: 16 x (896 + 896 + 896 + 128) floats each.
+    EXPECT_EQ(json[when]["bytes_by_class"]["adapters"], 24 * 4 * 16 * (896 + 896 + 896 + 128));
   }
+  const nlohmann::json& before = json["before"]["bytes_by_class"];
+  const nlohmann::json& after = json["after"]["bytes_by_class"];
+  EXPECT_LT(after["activations"], before["activations"]);
+  EXPECT_LT(after["weights"], before["weights"]);
+  EXPECT_EQ(after["optimizer"], before["optimizer"]);
+  const std::string text = RunOffline(words).out;
+  EXPECT_THAT(text, HasSubstr("CLASS"));
+  EXPECT_THAT(text, HasSubstr("adapters of rank 16 on nf4"));
   ExpectRefused({"memory", "budget", "lora.rank=16", "--card", "24GiB"}, 2,
                 "expected model.name=NAME, got none");
   ExpectRefused({"memory", "budget", "model.name=bert-base-uncased", "--card", "24GiB", "--compare",
@@ -405,7 +327,6 @@ TEST_F(MemoryCommands, SpaceOfAPresetNeedsNoServer) {
   EXPECT_EQ(json["unknown"], 0);
   for (const nlohmann::json& model : json["models"]) {
     const std::string name = model["name"];
-    EXPECT_EQ(model["kernels"], "hpo-trainer") << name;
     EXPECT_LE(model["smallest_plan_bytes"], model["smallest_strict_bytes"]) << name;
   }
 }

@@ -245,7 +245,7 @@ TEST(EstimateMemory, CountsOnlyWhatIsTrained) {
   EXPECT_EQ(adapters->optimizer.count / 1000, 2 * trained / 1000);
   EXPECT_LE(adapters->gradients, Bytes{trained});
   // Seven of eight bytes of the linear layers' weights go, half of the embeddings'.
-  input.config.lora->base = FrozenStorage::Type::kNf4;
+  input.config.lora->base = FrozenType::kNf4;
   const auto packed = EstimateMemory(input, plan);
   ASSERT_TRUE(packed.ok()) << packed.status();
   const int64_t linear = 12 * (4 * 768 * 768 + 2 * 768 * 3072) + 768 * 768;

@@ -195,28 +195,6 @@ TEST(SurveySpace, CountsModelsThatCannotBeTracedApart) {
   EXPECT_EQ(survey.cards[0].strict.does_not_fit, 0);
 }
 
-TEST(SurveySpace, AsksElsewhereForWhatTheDeciderDoesNotKnow) {
-  const StudySpec study = ParseSpace(R"(parameters:
-  model.name: {choices: [bert-base-uncased, some/other-model]}
-  train.batch_size: {choices: [8, 16]}
-)");
-  std::vector<int64_t> asked;
-  const SpaceSurvey survey =
-      Survey(study, {.cards = {GiB(24)},
-                     .otherwise = [&asked](const ParamMap& params, const TrainingConfig& config,
-                                           const MemoryPlan& plan) {
-                       EXPECT_EQ(FindString(params, "model.name"), "some/other-model");
-                       EXPECT_EQ(config.batch_size, plan.effective_batch);
-                       asked.push_back(plan.micro_batch);
-                       return GiB(2 * plan.micro_batch);
-                     }});
-  EXPECT_EQ(asked, (std::vector<int64_t>{8, 1, 16, 1}));
-  EXPECT_EQ(survey.unknown, 0);
-  EXPECT_EQ(Of(survey, "some/other-model").strict_fits[0], 1);
-  EXPECT_EQ(Of(survey, "some/other-model").plan_fits[0], 2);
-  EXPECT_EQ(Of(survey, "some/other-model").smallest_plan, GiB(2));
-}
-
 TEST(SurveySpace, WantsACard) {
   const StudySpec study = *LoadStudy("criteria", {});
   EXPECT_EQ(SurveySpace(study, Decider(study, MemoryPolicy::kStrict), {}).status().code(),

@@ -123,23 +123,6 @@ TEST(StepTracer, GradientsOfAllUsesMeetBeforeTheyAreAddedToTheParameters) {
   EXPECT_EQ(run(), "+4 +100 +8 +100 +8 -8 -8 -100 -4");
 }
 
-TEST(StepTracer, SumsIntoANewTensorWhereToldTo) {
-  for (const bool in_place : {true, false}) {
-    StepTracer tracer(in_place ? GradientSums::kInPlace : GradientSums::kNew);
-    const TracedParameter weight = tracer.AddParameter({.elements = 25});
-    const GradientEdge edge = tracer.Record({weight.Edge(), weight.Edge()}, {}, [&](auto&, auto&) {
-      TracedGradients gradients(2);
-      gradients[0] = tracer.Allocate(100);
-      gradients[1] = tracer.Allocate(100);
-      return gradients;
-    });
-    const size_t from = tracer.trace().events.size();
-    tracer.Backward({.elements = 1, .edge = edge});
-    EXPECT_EQ(Events(tracer.trace(), from),
-              in_place ? "+4 +100 +100 -100 -4" : "+4 +100 +100 +100 -100 -100 -4");
-  }
-}
-
 TEST(StepTracer, SumsIntoANewTensorWhereTheFirstIsAView) {
   StepTracer tracer;
   const TracedParameter weight = tracer.AddParameter({.elements = 25});
@@ -209,31 +192,6 @@ TEST(StepTracer, AGradientThatOthersHoldIsCopiedIntoTheParameter) {
   EXPECT_EQ(Events(tracer.trace(), before), "+4 -4 +4 +4 -4");
 }
 
-// Of a node with two users what it saved ends with the second; the last edge's part of the graph
-// before the others'; the result's own memory after its graph.
-TEST(StepTracer, AGraphThatIsDroppedEndsFromItsRootOn) {
-  StepTracer tracer;
-  const TracedParameter weight = tracer.AddParameter({.elements = 1});
-  const auto node = [&](absl::InlinedVector<GradientEdge, 4> edges, int64_t saved) {
-    TracedTensor output{.elements = 1};
-    output.edge = tracer.Record(std::move(edges), {tracer.Allocate(saved)},
-                                [](auto&, const auto&) { return TracedGradients(1); });
-    return output;
-  };
-  const GradientEdge shared = node({weight.Edge()}, 1).edge;
-  const GradientEdge first = node({shared}, 2).edge;
-  const GradientEdge second = node({shared}, 3).edge;
-  node({weight.Edge()}, 5);  // of no use to the root
-  const size_t before = tracer.trace().events.size();
-  {
-    TracedTensor root = tracer.NewTensor(4);
-    root.edge = node({first, second}, 4).edge;
-    tracer.DropTape(root.edge);
-  }
-  EXPECT_EQ(Events(tracer.trace(), before), "+16 +4 -4 -3 -2 -1 -5 -16");
-  EXPECT_EQ(tracer.NextNode(), 0);
-}
-
 TEST(StepTracer, WithoutRecordingNothingIsKept) {
   StepTracer tracer;
   TracedDevice device(tracer, KernelTraits::Cuda());
@@ -286,18 +244,18 @@ TEST(TracedOperations, AFrozenWeightKeepsNoInput) {
   EXPECT_EQ(Events(tracer.trace(), before), "-64");
 }
 
-TEST(TracedOperations, AutocastCastsWeightsOnceAndNormsBack) {
+TEST(TracedOperations, AutocastCastsEachProductsWeightAndNormsBack) {
   StepTracer tracer;
   TracedDevice device(tracer, KernelTraits::Cuda());
   const TracedLinear layer = ops::MakeLinear(device, 4, 4, /*bias=*/false);
-  const TracedNorm norm = ops::MakeNorm(device, 4);
+  const TracedNorm norm{.weight = device.Parameter(4), .bias = device.Parameter(4), .width = 4};
   const size_t before = tracer.trace().events.size();
   device.EnterAutocast();
   TracedTensor hidden = tracer.NewTensor(8);
   hidden = ops::Linear(device, hidden, layer);  // cast weight 32, input 16, output 16
-  hidden = ops::Linear(device, hidden, layer);  // output 16, the weight's cast is there
+  hidden = ops::Linear(device, hidden, layer);  // the same but for the input, which is cast
   EXPECT_EQ(hidden.element_size, 2);
-  EXPECT_EQ(Events(tracer.trace(), before), "+32 +32 +16 +16 -32 +16");
+  EXPECT_EQ(Events(tracer.trace(), before), "+32 +32 +16 +16 -32 -32 +32 +16");
   const size_t at_norm = tracer.trace().events.size();
   hidden = ops::LayerNorm(device, hidden, norm);  // cast 32, output 32, two statistics of two rows
   EXPECT_EQ(hidden.element_size, 4);
@@ -323,7 +281,8 @@ TEST(TracedOperations, OnlyWrittenOutAttentionGrowsWithTheSquareOfTheLength) {
   const auto kept = [](AttentionKernel kernel, int64_t tokens) {
     StepTracer tracer;
     KernelTraits traits = KernelTraits::Cuda();
-    traits.attention = AttentionKernels::Same(kernel);
+    const AttentionPair pair{.plain = kernel, .masked = kernel};
+    traits.attention = {.float32 = pair, .float16 = pair, .bfloat16 = pair};
     TracedDevice device(tracer, traits);
     const TracedParameter weight = device.Parameter(1);
     const AttentionShape shape{.batch = 1, .tokens = tokens, .heads = 2, .head_size = 8};
@@ -336,41 +295,6 @@ TEST(TracedOperations, OnlyWrittenOutAttentionGrowsWithTheSquareOfTheLength) {
     EXPECT_LT(kept(kernel, 512), 9 * kept(kernel, 64));
   }
   EXPECT_GT(kept(AttentionKernel::kMath, 512), 30 * kept(AttentionKernel::kMath, 64));
-}
-
-// Three products in a row: y = f(f(f(x))), each keeping its input.
-TracedTensor ThreeOperations(StepTracer& tracer, TracedTensor x) {
-  for (int i = 0; i < 3; ++i) {
-    const GradientEdge edge = tracer.RecordLike(x, {x.storage});
-    TracedTensor y = tracer.NewTensor(x.elements);
-    y.edge = edge;
-    x = std::move(y);
-  }
-  return x;
-}
-
-// The second run ends where the third operation has saved its input: its output is not made again.
-TEST(StepTracer, CheckpointedSegmentRunsAgainUntilEnoughIsSaved) {
-  StepTracer tracer;
-  const TracedParameter weight = tracer.AddParameter({.elements = 10});
-  TracedTensor x{.storage = tracer.Allocate(40), .elements = 10, .edge = weight.Edge()};
-  TracedTensor y = tracer.Checkpointed([&tracer, x] { return ThreeOperations(tracer, x); });
-  x = {};
-  EXPECT_EQ(Events(tracer.trace(), 1), "+40 +40 +40 -40 +40 -40") << "only x and y are held";
-  const size_t forward = tracer.trace().events.size();
-  tracer.Backward(std::move(y));
-  // y goes; x's two successors are made again; each gradient replaces what its operation saved.
-  EXPECT_EQ(Events(tracer.trace(), forward), "+4 -40 +40 +40 +40 -40 +40 -40 -40 +40 -40 -40 -4");
-  EXPECT_TRUE(tracer.gradients().Has(weight));
-}
-
-TEST(StepTracer, CheckpointingIsNothingWithoutRecording) {
-  StepTracer tracer;
-  const StepTracer::GradMode no_grad(tracer, false);
-  TracedTensor x{.storage = tracer.Allocate(40), .elements = 10};
-  const TracedTensor y = tracer.Checkpointed([&tracer, x] { return ThreeOperations(tracer, x); });
-  EXPECT_EQ(tracer.NextNode(), 0);
-  EXPECT_FALSE(y.edge.IsWanted());
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
                                                          .alpha = 32.0,
                                                          .dropout = 0.05,
                                                          .targets = {"query", "value"},
-                                                         .base = FrozenStorage::Type::kNf4},
+                                                         .base = FrozenType::kNf4},
                                      .unpadded = true,
                                      .group_by_length = true}));
   EXPECT_EQ(config->EffectiveBatch(), 36);

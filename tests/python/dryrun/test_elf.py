@@ -40,11 +40,18 @@ def test_symbols_are_those_that_readelf_finds():
     assert any(version.startswith("GLIBC_") for version in found.wanted.values())
 
 
+def test_names_are_those_of_symbols_and_of_libraries():
+    found = elf.names(a_library())
+    wanted, _ = of_readelf(a_library())
+    assert all(name.encode("ascii") + b"\0" in found for name in wanted) and b"libc.so." in found
+
+
 def test_what_is_no_library_is_rejected(tmp_path):
     text = tmp_path / "text"
     text.write_text("not a library, but longer than a header " * 4)
-    with pytest.raises(elf.NotElf, match="64-bit ELF"):
-        elf.symbols(text)
+    for read in (elf.symbols, elf.names):
+        with pytest.raises(elf.NotElf, match="64-bit ELF"):
+            read(text)
 
 
 HANDLER = """

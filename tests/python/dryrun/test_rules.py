@@ -205,7 +205,7 @@ def record(**changes):
             "devices": [{"index": 0, "name": "A (emulated)", "total_bytes": 8000 * MIB,
                          "allocated_bytes": 5000 * MIB, "reserved_bytes": 6000 * MIB,
                          "beyond_torch_bytes": 530 * MIB, "retries": 0}],
-            "phases": {"load": {"0": [1, 2]}}, "values": {"live_at_peak": False}, **changes}
+            "phases": {"load": {"0": [1, 2]}}, "values": {"live_at_peak": False}, "stand_in": [], **changes}
 
 
 def run(*records, status=0, timed_out=False, output=""):
@@ -284,6 +284,8 @@ def dry_run(*words, **environment):
 @pytest.mark.parametrize(("words", "status", "line"), [
     (["--", "true"], 2, "--gpu: expected the name of a GPU"),
     (["--gpu", "a100"], 2, "expected a command after --"),
+    (["study.yaml", "--gpu", "t4", "--", "true"], 2,
+     "study.yaml: the configurations of a study are dry-run by the program hpo alone: hpo memory dry-run study.yaml"),
     (["--gpu", "a10x", "--", "true"], 2, "--gpu: no GPU 'a10x'; did you mean a10"),
     (["--gpu", "p100", "--", "true"], 2, "has no kernels for p100 of compute capability 6.0"),
     (["--gpus", "a100", "--", "true"], 2, "unrecognized arguments: --gpus; did you mean --gpu?"),
@@ -323,6 +325,16 @@ def test_the_users_own_sitecustomize_runs_once_and_what_a_program_leaves_running
     assert (tmp_path / "seen").read_text() == "x"
     with pytest.raises(ProcessLookupError):
         os.kill(int(pids.read_text()), 0)
+
+
+@pytest.mark.parametrize(("words", "program"), [
+    (["train.sh", "a"], "train.sh"),
+    (["/bin/sh", "-c", "python3 train.py --batch 'a b'"], "python3"),
+    (["sh", "-c", "cd 'a b' || exit\nX=1 exec /venv/bin/python3.12 -m train"], "/venv/bin/python3.12"),
+    (["bash", "-c", "train 'unclosed"], "train"),
+    (["sh", "train.sh"], "sh")])
+def test_the_program_of_a_text_for_a_shell(words, program):
+    assert launch._program(words) == program
 
 
 def test_the_list_of_gpus():

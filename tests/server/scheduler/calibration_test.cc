@@ -53,8 +53,8 @@ TEST_F(CalibrationTest, AnUnderestimateWidensTheMarginOfTheNext) {
   EXPECT_TRUE(PlaceTrial(BertStudy(), tight, like_third, {}).fits);
   StudySpec strict = BertStudy();
   strict.memory.policy = MemoryPolicy::kStrict;
-  const MemoryKnowledge knowledge =
-      KnowledgeFor(strict, tight, sampler::History(), scheduler_->state().calibration.Snapshot());
+  const MemoryKnowledge knowledge = KnowledgeFor(strict, tight, {.history = sampler::History()},
+                                                 scheduler_->state().calibration.Snapshot());
   EXPECT_FALSE(PlaceTrial(strict, tight, like_third, knowledge).fits);
   EXPECT_FALSE(AskFor(strict, tight, TrialNumber{9}, knowledge)
                    .feasibility({&third.task.params, 1})

@@ -8,7 +8,7 @@
 namespace hpo::trainer {
 
 LanguageModel::LanguageModel(const ModelShape& shape, torch::Device device,
-                             memory::FrozenStorage::Type base) {
+                             memory::FrozenType base) {
   {
     const BaseStorageScope storage(base, device);
     backbone_ = register_module(ModulesOf(*ModelFamilyOf(shape.family)).prefix,
@@ -30,7 +30,7 @@ torch::Tensor LanguageModel::HeadWeight() const {
 
 absl::StatusOr<std::shared_ptr<LanguageModel>> MakeLanguageModel(const ModelShape& shape,
                                                                  torch::Device device,
-                                                                 memory::FrozenStorage::Type base) {
+                                                                 memory::FrozenType base) {
   HPO_RETURN_IF_ERROR(CheckTrainable(shape));
   if (!IsDecoder(*ModelFamilyOf(shape.family))) {
     return absl::InvalidArgumentError(

@@ -17,7 +17,7 @@ namespace hpo::trainer {
 class LanguageModel : public torch::nn::Module {
  public:
   // As MakeLanguageModel, which checks the arguments.
-  LanguageModel(const ModelShape& shape, torch::Device device, memory::FrozenStorage::Type base);
+  LanguageModel(const ModelShape& shape, torch::Device device, memory::FrozenType base);
 
   // See Backbone.
   void SetCheckpointing(int64_t every) { backbone_->SetCheckpointing(every); }
@@ -44,6 +44,6 @@ class LanguageModel : public torch::nn::Module {
 // Throws c10::OutOfMemoryError when the parameters do not fit.
 absl::StatusOr<std::shared_ptr<LanguageModel>> MakeLanguageModel(
     const ModelShape& shape, torch::Device device,
-    memory::FrozenStorage::Type base = memory::FrozenStorage::Type::kFloat32);
+    memory::FrozenType base = memory::FrozenType::kFloat32);
 
 }  // namespace hpo::trainer

@@ -34,7 +34,7 @@ absl::Status CheckHead(const HeadOptions& head) {
 }  // namespace
 
 TextClassifier::TextClassifier(const ModelShape& shape, const HeadOptions& head,
-                               torch::Device device, memory::FrozenStorage::Type base)
+                               torch::Device device, memory::FrozenType base)
     : modules_(ModulesOf(*ModelFamilyOf(shape.family)).classifier), dropout_(head.dropout) {
   const int64_t hidden = shape.hidden_size;
   const std::string prefix = ModulesOf(*ModelFamilyOf(shape.family)).prefix;
@@ -100,9 +100,10 @@ torch::Tensor TextClassifier::Logits(torch::Tensor features) {
   return head_(features);
 }
 
-absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(
-    const ModelShape& shape, const HeadOptions& head, torch::Device device,
-    memory::FrozenStorage::Type base) {
+absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(const ModelShape& shape,
+                                                                   const HeadOptions& head,
+                                                                   torch::Device device,
+                                                                   memory::FrozenType base) {
   HPO_RETURN_IF_ERROR(CheckTrainable(shape));
   HPO_RETURN_IF_ERROR(CheckDropout("hidden dropout", shape.hidden_dropout));
   HPO_RETURN_IF_ERROR(CheckDropout("attention dropout", shape.attention_dropout));

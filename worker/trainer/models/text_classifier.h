@@ -20,7 +20,7 @@ class TextClassifier : public torch::nn::Module {
  public:
   // As MakeTextClassifier, which checks the arguments.
   TextClassifier(const ModelShape& shape, const HeadOptions& head, torch::Device device,
-                 memory::FrozenStorage::Type base);
+                 memory::FrozenType base);
 
   // How forward runs from now on: layers of a recomputed segment, precision.
   void SetExecution(const memory::Execution& execution) {
@@ -66,6 +66,6 @@ class TextClassifier : public torch::nn::Module {
 // Throws c10::OutOfMemoryError when the parameters do not fit.
 absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(
     const ModelShape& shape, const HeadOptions& head, torch::Device device,
-    memory::FrozenStorage::Type base = memory::FrozenStorage::Type::kFloat32);
+    memory::FrozenType base = memory::FrozenType::kFloat32);
 
 }  // namespace hpo::trainer

@@ -24,8 +24,8 @@ HeadOptions HeadOf(const ModelShape& shape, const memory::TrainingConfig& config
           .spans = data.task == TaskKind::kMultiQuerySpans};
 }
 
-memory::FrozenStorage::Type BaseOf(const memory::TrainingConfig& config) {
-  return config.lora.has_value() ? config.lora->base : memory::FrozenStorage::Type::kFloat32;
+memory::FrozenType BaseOf(const memory::TrainingConfig& config) {
+  return config.lora.has_value() ? config.lora->base : memory::FrozenType::kFloat32;
 }
 
 absl::StatusOr<LabelLoss> LossOf(const TrainingOptions& options, const TextData& data) {

@@ -1,5 +1,6 @@
 """Python imports this at its start, since the launcher puts this folder first in PYTHONPATH. It waits
-for the program to import torch, then starts the observer. The user's own sitecustomize runs as before."""
+for the program to import torch, then starts the observer. The user's own sitecustomize runs as before. Stand-ins of packages
+(stand_in_modules) come last in the path, so that a package which is installed is imported itself."""
 
 import importlib.util
 import os
@@ -67,3 +68,4 @@ def _run_the_users_own():
 if os.environ.get("HPO_DRY_RUN_RECORD"):
     sys.meta_path.insert(0, _TorchFinder())
 _run_the_users_own()
+sys.path += [folder for folder in os.environ.get("HPO_DRY_RUN_MODULES", "").split(os.pathsep) if folder]

@@ -7,10 +7,10 @@ thread_local const BaseStorageScope* current = nullptr;
 
 }  // namespace
 
-BaseStorageScope::BaseStorageScope(memory::FrozenStorage::Type type, torch::Device device)
+BaseStorageScope::BaseStorageScope(memory::FrozenType type, torch::Device device)
     : type_(type), device_(device), before_(current) {
-  if (type == memory::FrozenStorage::Type::kNf4) table_ = Nf4Table(device);
-  current = type == memory::FrozenStorage::Type::kFloat32 ? nullptr : this;
+  if (type == memory::FrozenType::kNf4) table_ = Nf4Table(device);
+  current = type == memory::FrozenType::kFloat32 ? nullptr : this;
 }
 
 BaseStorageScope::~BaseStorageScope() { current = before_; }

@@ -15,7 +15,7 @@ namespace hpo::trainer {
 class BaseStorageScope {
  public:
   // `type`: kFloat32, kBFloat16 or kNf4.
-  BaseStorageScope(memory::FrozenStorage::Type type, torch::Device device);
+  BaseStorageScope(memory::FrozenType type, torch::Device device);
   ~BaseStorageScope();
   BaseStorageScope(const BaseStorageScope&) = delete;
   BaseStorageScope& operator=(const BaseStorageScope&) = delete;
@@ -25,7 +25,7 @@ class BaseStorageScope {
   static torch::ScalarType EmbeddingType();
 
  private:
-  memory::FrozenStorage::Type type_;
+  memory::FrozenType type_;
   torch::Device device_;
   torch::Tensor table_;  // kNf4
   const BaseStorageScope* before_;

@@ -74,15 +74,15 @@ torch::Tensor ProductOfRows(const torch::Tensor& input, std::shared_ptr<const St
 
 }  // namespace
 
-StoredWeight::StoredWeight(memory::FrozenStorage::Type type, at::IntArrayRef shape,
-                           torch::Device device, torch::Tensor table)
+StoredWeight::StoredWeight(memory::FrozenType type, at::IntArrayRef shape, torch::Device device,
+                           torch::Tensor table)
     : type_(type), shape_(shape.vec()), elements_(c10::multiply_integers(shape)) {
   const auto options = torch::TensorOptions().device(device);
-  if (type == memory::FrozenStorage::Type::kBFloat16) {
+  if (type == memory::FrozenType::kBFloat16) {
     half_ = at::empty(shape, options.dtype(torch::kBFloat16));
     return;
   }
-  HPO_CHECK(type == memory::FrozenStorage::Type::kNf4);
+  HPO_CHECK(type == memory::FrozenType::kNf4);
   const int64_t blocks = Nf4Blocks(elements_);
   codes_ = at::empty({blocks * memory::kNf4Block / 2}, options.dtype(torch::kUInt8));
   scales_ = at::empty({blocks, 1}, options.dtype(torch::kFloat32));
@@ -92,7 +92,7 @@ StoredWeight::StoredWeight(memory::FrozenStorage::Type type, at::IntArrayRef sha
 void StoredWeight::Store(std::span<const float> values) {
   HPO_CHECK(static_cast<int64_t>(values.size()) == elements_);
   const torch::NoGradGuard no_grad;
-  if (type_ == memory::FrozenStorage::Type::kBFloat16) {
+  if (type_ == memory::FrozenType::kBFloat16) {
     half_.copy_(OverValues(values, shape_));
     return;
   }
@@ -114,7 +114,7 @@ void StoredWeight::Store(std::span<const float> values) {
 void StoredWeight::Load(std::span<float> values) const {
   HPO_CHECK(static_cast<int64_t>(values.size()) == elements_);
   const torch::NoGradGuard no_grad;
-  if (type_ == memory::FrozenStorage::Type::kBFloat16) {
+  if (type_ == memory::FrozenType::kBFloat16) {
     OverValues(values, shape_).copy_(half_);
     return;
   }
@@ -123,7 +123,7 @@ void StoredWeight::Load(std::span<float> values) const {
 }
 
 torch::Tensor StoredWeight::Values(torch::ScalarType type) const {
-  if (type_ == memory::FrozenStorage::Type::kBFloat16) return half_.to(type);
+  if (type_ == memory::FrozenType::kBFloat16) return half_.to(type);
   torch::Tensor values = at::index_select(table_, 0, codes_.to(torch::kInt32));
   values.view({-1, memory::kNf4Block}).mul_(scales_);
   return values.view({-1}).narrow(0, 0, elements_).view(shape_).to(type);

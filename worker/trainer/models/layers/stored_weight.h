@@ -18,7 +18,7 @@ class StoredWeight {
  public:
   // Of `shape`, without values yet, on `device`. `type`: kBFloat16 or kNf4. `table`: Nf4Table's on
   // the same device (kNf4).
-  StoredWeight(memory::FrozenStorage::Type type, at::IntArrayRef shape, torch::Device device,
+  StoredWeight(memory::FrozenType type, at::IntArrayRef shape, torch::Device device,
                torch::Tensor table);
 
   at::IntArrayRef sizes() const { return shape_; }
@@ -32,7 +32,7 @@ class StoredWeight {
   torch::Tensor Values(torch::ScalarType type) const;
 
  private:
-  memory::FrozenStorage::Type type_;
+  memory::FrozenType type_;
   std::vector<int64_t> shape_;
   int64_t elements_;
   torch::Tensor half_;    // kBFloat16

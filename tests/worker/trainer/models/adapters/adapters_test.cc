@@ -224,7 +224,7 @@ TEST_P(AdaptersTest, AreSavedAsPeftSavesThem) {
 
 // As on a model whose weights are those that the base stands for.
 TEST_P(AdaptersTest, TrainOnAStoredBaseAsOnItsValues) {
-  using Type = memory::FrozenStorage::Type;
+  using Type = memory::FrozenType;
   const auto make = [this](Type base) {
     return *MakeTextClassifier(shape_, {.num_labels = 3, .dropout = 0.0}, torch::kCPU, base);
   };

@@ -10,7 +10,7 @@
 namespace hpo::trainer {
 namespace {
 
-using Type = memory::FrozenStorage::Type;
+using Type = memory::FrozenType;
 
 std::vector<float> RandomValues(int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));
