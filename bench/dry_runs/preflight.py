@@ -131,10 +131,13 @@ def waited(ended):
 
 
 def refused(ended):
-    """Configurations that were proposed and not given to the GPU."""
-    predicted = [trial["params"] for trial in ended.trials
-                 if (trial["outcome"] or {}).get("kind") == "out_of_memory" and not met_oom(trial)]
-    return [row["params"] for row in ended.dry_runs if row["refused"]] + predicted
+    """Configurations that were proposed and not given to the GPU, while there was a trial to be given."""
+    ran = [trial["params"] for trial in ended.trials if trial["attempts"]]
+    last = max(start for start, _ in busy(ended))
+    dropped = [row["params"] for row in ended.dry_runs
+               if row["refused"] or (row["params"] not in ran and row["end"] < last)]
+    return dropped + [trial["params"] for trial in ended.trials
+                      if (trial["outcome"] or {}).get("kind") == "out_of_memory" and not met_oom(trial)]
 
 
 def alone(build, name, gpu, configurations):
