@@ -11,9 +11,9 @@
 
 namespace hpo::server {
 
-constexpr absl::Duration kLongestWait = absl::Seconds(50);
+constexpr absl::Duration kLongestAcquire = absl::Seconds(50);
 // How often a waiting call looks whether its caller is still there.
-constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
+constexpr absl::Duration kAcquireCancellationCheck = absl::Milliseconds(100);
 
 // The obstacle of a worker that waits for its own dry run.
 inline constexpr char kDryRunFirst[] = "a configuration is dry-run first";

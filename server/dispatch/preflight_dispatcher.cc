@@ -55,7 +55,7 @@ std::vector<DryRunRecord> RowsOf(const HeldProposal& held, const WorkerFacts& fa
 absl::StatusOr<std::optional<Preflight>> PreflightDispatcher::AcquirePreflight(
     const std::string& session, absl::Duration wait, const std::function<bool()>& cancelled) {
   const absl::Duration asked = state_.clock.Monotonic();
-  const absl::Duration longest = std::min(wait, kLongestWait);
+  const absl::Duration longest = std::min(wait, kLongestAcquire);
   for (;;) {
     const int64_t seen = desk_.news().generation();
     HPO_ASSIGN_OR_RETURN(const RegisteredWorker worker,
@@ -68,7 +68,7 @@ absl::StatusOr<std::optional<Preflight>> PreflightDispatcher::AcquirePreflight(
       const absl::Duration left = longest - (state_.clock.Monotonic() - asked);
       const bool over = left <= absl::ZeroDuration() || state_.work.draining();
       if (over || (cancelled && cancelled())) return std::nullopt;
-      woken = desk_.news().AwaitAfter(seen, std::min(left, kCancellationCheck));
+      woken = desk_.news().AwaitAfter(seen, std::min(left, kAcquireCancellationCheck));
     }
   }
 }

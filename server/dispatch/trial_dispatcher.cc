@@ -64,7 +64,7 @@ absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
   const absl::Duration asked = state_.clock.Monotonic();
   HPO_ASSIGN_OR_RETURN(const RegisteredWorker worker, state_.workers.Beat(session, capacity));
   const Asker asker{.facts = worker.facts, .request_id = request_id};
-  absl::Duration longest = std::min(wait, kLongestWait);
+  absl::Duration longest = std::min(wait, kLongestAcquire);
   Offer found;
   HPO_ASSIGN_OR_RETURN(found.assignment, granter_.Replay(asker));
   for (bool first = true;; first = false) {
@@ -100,7 +100,7 @@ absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
         }
         return answer;
       }
-      woken = state_.work.AwaitAfter(seen, std::min(left, kCancellationCheck));
+      woken = state_.work.AwaitAfter(seen, std::min(left, kAcquireCancellationCheck));
       // The last one of several workers to be blocked does not wake the others.
       const absl::Duration now = state_.clock.Monotonic();
       if (woken || answer.blocked || !may_be_blocked || now < look_at) continue;
