@@ -132,6 +132,18 @@ Json DomainJson(const Domain& domain) {
   return json;
 }
 
+Json DryRunsJson(const StudyStatus& study) {
+  if (!study.dry_runs.has_value()) return nullptr;
+  const DryRunCounts& counts = *study.dry_runs;
+  return {{"made", counts.made},
+          {"refused", counts.refused},
+          {"uncertain", counts.uncertain},
+          {"failed", counts.failed},
+          {"took_seconds", absl::ToDoubleSeconds(counts.took)},
+          {"saved_gpu_seconds", absl::ToDoubleSeconds(counts.saved)},
+          {"trouble", counts.trouble}};
+}
+
 Json StudyJson(const StudyStatus& study) {
   Json workers = Json::array();
   for (const WorkerStatus& worker : study.workers) workers.push_back(WorkerJson(worker));
@@ -153,6 +165,7 @@ Json StudyJson(const StudyStatus& study) {
       {"waiting_for", study.waiting_for},
       {"blocked", study.blocked},
       {"warm_start", Shown(study.priors)},
+      {"dry_runs", DryRunsJson(study)},
       {"last_proposal", study.last_proposal},
       {"unreadable", study.unreadable},
       {"parameters", SpaceJson(study.spec.space)},

@@ -159,6 +159,9 @@ std::string StudyText(const StudyStatus& study, int width, bool colors) {
       Printable(ObjectivesOf(study)), "\n", "trials      ", DescribeProgress(study), ": ",
       CountsOf(study.counts), "\n", "memory      ", DescribeOoms(study.counts), "\n",
       BestLines(study), "time        ", TimeOf(study), "\n");
+  if (study.dry_runs.has_value()) {
+    absl::StrAppend(&text, "dry runs    ", Printable(DescribeDryRuns(*study.dry_runs)), "\n");
+  }
   if (!study.spec.constraints.empty()) {
     absl::StrAppend(&text, "constraints ", Printable(ConstraintsOf(study)), "\n");
   }

@@ -203,6 +203,18 @@ std::string AttributeLines(const Attributes& attributes, int width) {
   return text;
 }
 
+std::string DescribeDryRuns(const DryRunCounts& counts) {
+  std::string text = absl::StrCat(counts.made, " in ", ShortDuration(counts.took), ": ",
+                                  counts.refused, " did not fit");
+  if (counts.uncertain > 0) absl::StrAppend(&text, ", ", counts.uncertain, " uncertain");
+  if (counts.failed > 0) absl::StrAppend(&text, ", ", counts.failed, " failed");
+  if (counts.saved > absl::ZeroDuration()) {
+    absl::StrAppend(&text, "; saved about ",
+                    absl::StrFormat("%.1f", absl::ToDoubleHours(counts.saved)), " GPU hours");
+  }
+  return counts.trouble.empty() ? text : absl::StrCat(text, "; ", counts.trouble);
+}
+
 std::string DescribeOoms(const TrialCounts& counts) {
   std::string text = absl::StrCat("OOM ", counts.oom_met, " met");
   if (counts.oom_recovered > 0) absl::StrAppend(&text, " (", counts.oom_recovered, " recovered)");

@@ -27,6 +27,16 @@ void VisitFields(Is<TrialCounts> auto& counts, auto visit) {
   visit({"infeasible"}, counts.infeasible);
 }
 
+void VisitFields(Is<DryRunCounts> auto& counts, auto visit) {
+  visit({"made"}, counts.made);
+  visit({"refused"}, counts.refused);
+  visit({"uncertain"}, counts.uncertain);
+  visit({"failed"}, counts.failed);
+  visit({"took"}, counts.took);
+  visit({"saved"}, counts.saved);
+  visit({"trouble"}, counts.trouble);
+}
+
 void VisitFields(Is<PriorStatus> auto& prior, auto visit) {
   visit({"study"}, prior.study);
   visit({"trials"}, prior.num_trials);

@@ -68,6 +68,20 @@ struct PriorStatus {
   bool operator==(const PriorStatus&) const = default;
 };
 
+// What the dry runs of a study's configurations came to (docs/dry-run.md, "In studies").
+struct DryRunCounts {
+  int64_t made = 0;
+  int64_t refused = 0;  // configurations that do not fit, and did not run
+  int64_t uncertain = 0;
+  int64_t failed = 0;
+  absl::Duration took;  // of a processor core
+  // GPU time that the refused configurations would have taken: of each one the median time from a
+  // start to an out-of-memory error, or, where there was none, to the first measurement.
+  absl::Duration saved;
+  std::string trouble;  // which workers make none any more, and why; empty: all do
+  bool operator==(const DryRunCounts&) const = default;
+};
+
 // A trial of the Pareto front, with its value of each objective in the study's order.
 struct FrontTrial {
   TrialNumber number;
@@ -93,6 +107,7 @@ struct StudyStatus {
   // says what.
   bool blocked = false;
   std::vector<PriorStatus> priors;
+  std::optional<DryRunCounts> dry_runs;  // nullopt: there were none
   // Who proposed the latest trial that was proposed, and why (Trial::sampler); told with priors.
   std::string last_proposal;
   Attributes attributes;

@@ -74,6 +74,7 @@ void VisitFields(Is<StudyStatus> auto& study, auto visit) {
   visit({"unreadable"}, study.unreadable);
   visit({"attributes"}, study.attributes);
   visit({"blocked"}, study.blocked);
+  visit({"dry_runs", kAlways}, study.dry_runs);
 }
 
 v1::StudyOrder ToProto(StudyOrder order) { return ToWire<v1::StudyOrder>(order); }

@@ -28,7 +28,9 @@ absl::StatusOr<memory::MemoryAnswer> LearnedAnswer(const StudySpec& spec, const 
   answer.fits = learned->fits;
   answer.estimate.needed_limit = learned->needed;
   const std::string allowed = absl::StrCat(", allowed ", FormatBytes(usable));
-  if (learned->needed == Bytes{}) {
+  if (!learned->sure) {
+    answer.explanation = absl::StrCat("would be dry-run first", allowed);
+  } else if (learned->needed == Bytes{}) {
     answer.explanation = absl::StrCat(
         learned->fits ? "would be tried: too few trials have run to learn what it needs"
                       : "does not fit: a trial no larger met an out-of-memory error",

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/dispatch/preflight_policy.h"
 
 namespace hpo::server {
 
@@ -57,6 +58,11 @@ std::optional<HeldProposal> PreflightDesk::Answer(const std::string& worker,
   if (found == held_.end() || found->second.proposal.id != id) return std::nullopt;
   found->second.proposal.answered = true;
   return found->second.proposal;
+}
+
+void PreflightDesk::EndLookAheads(const std::string& worker) {
+  absl::MutexLock lock(&mutex_);
+  look_aheads_[worker].count = kMostLookAheads;
 }
 
 int PreflightDesk::CountLookAhead(const std::string& worker, const std::string& trial) {

@@ -50,6 +50,8 @@ class PreflightDesk {
   // Counts one more search for the worker's next configuration while it runs the trial; how many
   // there were before.
   int CountLookAhead(const std::string& worker, const std::string& trial);
+  // No more are needed while it runs the trial, which was counted before.
+  void EndLookAheads(const std::string& worker);
 
   // News for calls that wait for something to dry-run.
   WorkSignal& news() { return news_; }

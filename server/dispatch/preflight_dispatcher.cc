@@ -87,7 +87,10 @@ void PreflightDispatcher::LookAhead(const WorkerFacts& facts) {
     by_running.emplace(study->open.load().num_held, study);
   }
   for (const auto& [num_running, study] : by_running) {
-    if (proposer_.LookAhead(*study, facts)) return;
+    if (!proposer_.LookAhead(*study, facts)) continue;
+    // What is sure is proposed afresh when the worker asks.
+    if (!desk_.Of(facts.worker).has_value()) desk_.EndLookAheads(facts.worker);
+    return;
   }
 }
 

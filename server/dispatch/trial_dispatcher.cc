@@ -204,12 +204,10 @@ PreflightStep TrialDispatcher::StepForQueued(StudyRuntime& study, const Asker& a
   }
   const PreflightStep step = StepFor(sure, held.has_value());
   if (step == PreflightStep::kHold) {
-    desk_.Hold(worker, {.id = "",
-                        .study_id = study.id(),
+    desk_.Hold(worker, {.study_id = study.id(),
                         .study = study.name(),
                         .params = trial.params,
                         .queued = trial.id.number,
-                        .origin = {},
                         .since = state_.clock.Monotonic()});
   }
   return step;

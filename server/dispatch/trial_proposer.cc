@@ -111,11 +111,9 @@ absl::StatusOr<Offer> TrialProposer::Grant(StudyRuntime& study, const StudySpec&
 
 void TrialProposer::Hold(const StudyRuntime& study, const WorkerFacts& facts,
                          const Chosen& chosen) {
-  desk_.Hold(facts.worker, {.id = "",
-                            .study_id = study.id(),
+  desk_.Hold(facts.worker, {.study_id = study.id(),
                             .study = study.name(),
                             .params = chosen.params,
-                            .queued = std::nullopt,
                             .origin = chosen.origin,
                             .since = state_.clock.Monotonic()});
 }

@@ -89,6 +89,17 @@ void AddWorkers(const StudyStatus& study, Family& workers) {
   }
 }
 
+void AddDryRuns(const StudyStatus& study, Family& dry_runs, Family& saved) {
+  const DryRunCounts& counts = *study.dry_runs;
+  const int64_t fitted = counts.made - counts.refused - counts.uncertain - counts.failed;
+  for (const auto& [result, count] :
+       {std::pair("fits", fitted), std::pair("does_not_fit", counts.refused),
+        std::pair("uncertain", counts.uncertain), std::pair("failed", counts.failed)}) {
+    dry_runs.Add({{"study", study.spec.name}, {"result", result}}, static_cast<double>(count));
+  }
+  saved.Add({{"study", study.spec.name}}, absl::ToDoubleSeconds(counts.saved));
+}
+
 std::string StudiesText(const std::vector<StudyStatus>& studies) {
   Family trials("hpo_trials", "Trials by state.");
   Family out_of_memory("hpo_trials_out_of_memory",
@@ -96,6 +107,9 @@ std::string StudiesText(const std::vector<StudyStatus>& studies) {
   Family workers("hpo_workers", "Workers that can run trials of the study.");
   Family best("hpo_study_best_value", "The objective of the best feasible trial.");
   Family used("hpo_study_wall_clock_seconds", "Wall clock used of the study's budget.");
+  Family dry_runs("hpo_dry_runs", "Dry runs of the study's configurations by result.");
+  Family saved("hpo_dry_runs_saved_gpu_seconds",
+               "GPU time that configurations which do not fit would have taken, an estimate.");
   Family finished("hpo_study_finished", "1 once the study hands out no more trials.");
   Family failed("hpo_study_failed", "1 where failures ended the study.");
   for (const StudyStatus& study : studies) {
@@ -106,11 +120,12 @@ std::string StudiesText(const std::vector<StudyStatus>& studies) {
     const bool has_best = study.best_value && study.best_violation <= 0.0;
     if (has_best) best.Add({{"study", name}}, *study.best_value);
     used.Add({{"study", name}}, absl::ToDoubleSeconds(study.wall_clock_used));
+    if (study.dry_runs.has_value()) AddDryRuns(study, dry_runs, saved);
     finished.Add({{"study", name}}, study.finished ? 1 : 0);
     failed.Add({{"study", name}}, study.failure.empty() ? 0 : 1);
   }
   return absl::StrCat(trials.text(), out_of_memory.text(), workers.text(), best.text(), used.text(),
-                      finished.text(), failed.text());
+                      dry_runs.text(), saved.text(), finished.text(), failed.text());
 }
 
 }  // namespace

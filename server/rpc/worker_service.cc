@@ -106,8 +106,7 @@ grpc::Status WorkerServiceImpl::AcquirePreflight(grpc::ServerContext* context,
                                                  const v1::AcquirePreflightRequest* request,
                                                  v1::AcquirePreflightResponse* response) {
   HPO_RPC_CHECK(*request);
-  HPO_RPC_ASSIGN(const absl::Duration asked, FromProto(request->wait()));
-  const absl::Duration wait = std::min(asked, UntilDeadline(*context));
+  const absl::Duration wait = std::min(FromProto(request->wait()), UntilDeadline(*context));
   HPO_RPC_ASSIGN(const std::optional<Preflight> preflight,
                  api_.AcquirePreflight(request->session(), wait,
                                        [context] { return context->IsCancelled(); }));

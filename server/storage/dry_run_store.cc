@@ -19,6 +19,35 @@ void VisitColumns(Is<DryRunRecord> auto& record, auto visit) {
   visit({"time"}, record.time);
 }
 
+namespace {
+
+// Of rows with one number of microseconds each.
+absl::StatusOr<std::vector<absl::Duration>> TimesOf(Statement& rows) {
+  std::vector<absl::Duration> times;
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return times;
+    times.push_back(absl::Microseconds(rows.Int(0)));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<TrialTimes> DryRunStore::LoadTimes() const {
+  TrialTimes times;
+  Statement ooms = database_.Prepare(
+      "SELECT ended - started FROM attempt WHERE study_id = ?1 AND ended >= started AND "
+      "json_extract(outcome, '$.kind') = 'out_of_memory' AND "
+      "NOT json_extract(outcome, '$.predicted')");
+  HPO_ASSIGN_OR_RETURN(times.to_oom, TimesOf(ooms.Bind(study_id_)));
+  Statement reports = database_.Prepare(
+      "SELECT min(event.time) - trial.started FROM event JOIN trial USING (study_id, number) "
+      "WHERE study_id = ?1 AND event.kind = 'measured' AND event.time >= trial.started "
+      "GROUP BY number");
+  HPO_ASSIGN_OR_RETURN(times.to_report, TimesOf(reports.Bind(study_id_)));
+  return times;
+}
+
 absl::StatusOr<int64_t> DryRunStore::Insert(const std::vector<DryRunRecord>& rows) {
   Statement last =
       database_.Prepare("SELECT coalesce(max(number), -1) FROM dry_run WHERE study_id = ?1");

@@ -6,10 +6,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "server/storage/records.h"
 #include "server/storage/sqlite/database.h"
 
 namespace hpo::server {
+
+// How long attempts of a study took.
+struct TrialTimes {
+  std::vector<absl::Duration> to_oom;     // that ended by an out-of-memory error of their GPU
+  std::vector<absl::Duration> to_report;  // from a trial's start to its first measurement
+};
 
 class DryRunStore {
  public:
@@ -20,6 +27,8 @@ class DryRunStore {
   // By number and position.
   //   DataLoss  a row is not what a server writes
   absl::StatusOr<std::vector<DryRunRecord>> LoadAll() const;
+  // What an out-of-memory error costs a GPU, as the study's trials show.
+  absl::StatusOr<TrialTimes> LoadTimes() const;
 
  private:
   Database& database_;

@@ -5,15 +5,8 @@
 
 namespace hpo::server {
 
-namespace {
-
-constexpr int kMostFailedInARow = 3;
-
-}  // namespace
-
 bool MayDryRun(const StudyRuntime& study, const WorkerFacts& worker) {
-  return GoesByDryRuns(study.spec(), worker) &&
-         study.dry_runs.FailedInARow(worker.worker) < kMostFailedInARow;
+  return GoesByDryRuns(study.spec(), worker) && !study.dry_runs.HasGivenUp(worker.worker);
 }
 
 absl::StatusOr<ServerEpoch> BeginEpoch(Store& store, absl::Time now) {

@@ -2,6 +2,8 @@
 #include "server/studies/study_description.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "common/base/status.h"
 #include "server/placement/capability.h"
 #include "server/studies/blocked_study.h"
+#include "server/studies/dry_run_counts.h"
 #include "server/studies/held_trials.h"
 #include "server/studies/study_end.h"
 #include "server/studies/trial_writer.h"
@@ -84,6 +87,19 @@ std::string WaitingFor(const SchedulerState& state, const StudyRuntime& study,
   return std::string(CheckServes(study.spec(), others.back()).message());
 }
 
+// "host:gpu0 makes no more dry runs, as three in a row have failed; the last: ...".
+std::string DryRunTrouble(const StudyRuntime& study, const std::vector<DryRunRecord>& dry_runs) {
+  std::map<std::string, std::string> last;  // message by worker
+  for (const DryRunRecord& dry_run : dry_runs) last[dry_run.worker] = dry_run.message;
+  std::vector<std::string> troubles;
+  for (const auto& [worker, message] : last) {
+    if (!study.dry_runs.HasGivenUp(worker)) continue;
+    troubles.push_back(absl::StrCat(worker, " makes no more, as ", DryRunLog::kMostFailedInARow,
+                                    " in a row have failed; the last: ", message));
+  }
+  return absl::StrJoin(troubles, "; ");
+}
+
 }  // namespace
 
 absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std::string& name) {
@@ -112,7 +128,12 @@ absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std
                              .num_skipped = prior.num_skipped,
                              .why_skipped = prior.why_skipped});
   }
+  const std::vector<DryRunRecord> dry_runs = study->dry_runs.All();
   const auto read = [&](const StudyRows& rows) -> absl::Status {
+    if (!dry_runs.empty()) {
+      HPO_ASSIGN_OR_RETURN(TrialTimes times, rows.dry_runs.LoadTimes());
+      status.dry_runs = CountDryRuns(dry_runs, std::move(times));
+    }
     if (standing.failure) {
       HPO_ASSIGN_OR_RETURN(const TrialRecord last, rows.trials.LoadTrial(standing.failure->last));
       status.failure = DescribeFailure(*standing.failure, last.trial);
@@ -132,6 +153,7 @@ absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(ReadRows(*state.store, *study, read));
+  if (status.dry_runs.has_value()) status.dry_runs->trouble = DryRunTrouble(*study, dry_runs);
   return status;
 }
 

@@ -32,15 +32,18 @@ class DryRunLog {
     absl::MutexLock lock(&mutex_);
     failed_in_a_row_[worker] = failed ? failed_in_a_row_[worker] + 1 : 0;
   }
-  int FailedInARow(const std::string& worker) const {
+  // Whether too many of the worker's dry runs have failed in a row: it makes no more.
+  bool HasGivenUp(const std::string& worker) const {
     absl::MutexLock lock(&mutex_);
     const auto found = failed_in_a_row_.find(worker);
-    return found == failed_in_a_row_.end() ? 0 : found->second;
+    return found != failed_in_a_row_.end() && found->second >= kMostFailedInARow;
   }
   void ForgetFailures() {
     absl::MutexLock lock(&mutex_);
     failed_in_a_row_.clear();
   }
+
+  static constexpr int kMostFailedInARow = 3;
 
  private:
   mutable absl::Mutex mutex_;

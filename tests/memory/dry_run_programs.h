@@ -32,17 +32,17 @@ inline double Rounded(double bytes) {
   return segment * std::ceil(bytes / segment);
 }
 
-inline double Get(const ParamMap& params, const char* name) { return *FindDouble(params, name); }
+inline double SizeOf(const ParamMap& params, const char* name) { return *FindDouble(params, name); }
 
-inline bool Is(const ParamMap& params, const char* name, const char* value) {
+inline bool HasName(const ParamMap& params, const char* name, const char* value) {
   return *FindString(params, name) == value;
 }
 
-inline Parameter Numbers(const char* name, std::initializer_list<int64_t> values) {
+inline Parameter NumberChoices(const char* name, std::initializer_list<int64_t> values) {
   return Choices(name, std::vector<ParamValue>(values.begin(), values.end()));
 }
 
-inline Parameter Names(const char* name, std::initializer_list<const char*> values) {
+inline Parameter NameChoices(const char* name, std::initializer_list<const char*> values) {
   std::vector<ParamValue> names;
   for (const char* value : values) names.emplace_back(std::string(value));
   return Choices(name, std::move(names));
@@ -59,20 +59,22 @@ inline SearchSpace SpaceOf(std::vector<Parameter> sizes) {
 }
 
 inline double TransformerLaw(const ParamMap& p, Weights w) {
-  const double b = Get(p, "batch");
-  const double s = Get(p, "length");
-  const double h = Get(p, "hidden");
-  const double n = Get(p, "layers");
-  const double state = Is(p, "optimizer", "adam") ? 16.0 : 8.0;
+  const double b = SizeOf(p, "batch");
+  const double s = SizeOf(p, "length");
+  const double h = SizeOf(p, "hidden");
+  const double n = SizeOf(p, "layers");
+  const double state = HasName(p, "optimizer", "adam") ? 16.0 : 8.0;
   const double scores = s > 256 ? 0.0 : Rounded(b * 24.0 * s * s * w[1]);
   return Rounded((n * 12.0 * h * h + 3e4 * h) * state) + n * Rounded(b * s * h * 34.0 * w[0]) +
          n * scores + Rounded(b * s * 18e4 * w[2]);
 }
 
 inline double ConvolutionLaw(const ParamMap& p, Weights w) {
-  const double pixels = Get(p, "batch") * Get(p, "image") * Get(p, "image");
-  const double depth = Is(p, "model", "small") ? 1.0 : Is(p, "model", "middle") ? 1.6 : 3.4;
-  const double bytes = Is(p, "amp", "on") ? 0.6 : 1.0;
+  const double pixels = SizeOf(p, "batch") * SizeOf(p, "image") * SizeOf(p, "image");
+  const double depth = HasName(p, "model", "small")    ? 1.0
+                       : HasName(p, "model", "middle") ? 1.6
+                                                       : 3.4;
+  const double bytes = HasName(p, "amp", "on") ? 0.6 : 1.0;
   double activations = 0.0;
   for (int layer = 0; layer < 20; ++layer) {
     activations += Rounded(pixels * depth * bytes * w[0] * 20.0 * (1 + layer % 4));
@@ -81,52 +83,54 @@ inline double ConvolutionLaw(const ParamMap& p, Weights w) {
 }
 
 inline double TwoPhasesLaw(const ParamMap& p, Weights w) {
-  const double s = Get(p, "length");
-  const double h = Get(p, "hidden");
-  const double training = 12.0 * Rounded(Get(p, "batch") * s * h * 30.0 * w[0]);
-  const double evaluation = Rounded(Get(p, "eval") * s * (h * 8.0 * w[1] + 2e4 * w[2]));
+  const double s = SizeOf(p, "length");
+  const double h = SizeOf(p, "hidden");
+  const double training = 12.0 * Rounded(SizeOf(p, "batch") * s * h * 30.0 * w[0]);
+  const double evaluation = Rounded(SizeOf(p, "eval") * s * (h * 8.0 * w[1] + 2e4 * w[2]));
   return Rounded(144.0 * h * h * 16.0) + std::max(training, evaluation);
 }
 
 inline double PowerLaw(const ParamMap& p, Weights w) {
-  return 5e8 + w[0] * 6e4 * std::pow(Get(p, "batch"), 0.9) * std::pow(Get(p, "length"), 1.3) *
-                   std::sqrt(Get(p, "hidden"));
+  return 5e8 + w[0] * 6e4 * std::pow(SizeOf(p, "batch"), 0.9) * std::pow(SizeOf(p, "length"), 1.3) *
+                   std::sqrt(SizeOf(p, "hidden"));
 }
 
 inline double RecurrentLaw(const ParamMap& p, Weights w) {
-  const double b = Get(p, "batch");
-  const double t = Get(p, "steps");
-  const double h = Get(p, "hidden");
-  const double n = Get(p, "layers") * (Is(p, "directions", "both") ? 2.0 : 1.0);
+  const double b = SizeOf(p, "batch");
+  const double t = SizeOf(p, "steps");
+  const double h = SizeOf(p, "hidden");
+  const double n = SizeOf(p, "layers") * (HasName(p, "directions", "both") ? 2.0 : 1.0);
   return n * (Rounded(128.0 * h * h * w[0]) + Rounded(b * t * h * 24.0 * w[1])) +
          Rounded(b * t * 8e4 * w[2]) + (b > 128 ? 2e8 : 0.0);
 }
 
 inline double PatchLaw(const ParamMap& p, Weights w) {
-  const double b = Get(p, "batch");
-  const double h = Get(p, "width");
-  const double n = Get(p, "depth");
-  const double tokens = std::pow(std::floor(224.0 / Get(p, "patch")), 2.0) + 1.0;
-  const double state = Is(p, "optimizer", "sgd") ? 8.0 : Is(p, "optimizer", "lamb") ? 20.0 : 16.0;
+  const double b = SizeOf(p, "batch");
+  const double h = SizeOf(p, "width");
+  const double n = SizeOf(p, "depth");
+  const double tokens = std::pow(std::floor(224.0 / SizeOf(p, "patch")), 2.0) + 1.0;
+  const double state = HasName(p, "optimizer", "sgd")    ? 8.0
+                       : HasName(p, "optimizer", "lamb") ? 20.0
+                                                         : 16.0;
   return Rounded(n * 12.0 * h * h * state) +
          n * (Rounded(b * tokens * h * 34.0 * w[0]) +
               Rounded(b * h / 64.0 * tokens * tokens * 5.0 * w[1]));
 }
 
 inline double DetectorLaw(const ParamMap& p, Weights w) {
-  const double b = Get(p, "batch");
-  const double side = 128.0 * std::ceil(Get(p, "side") / 128.0);
-  const double k = Is(p, "backbone", "s") ? 1.0 : Is(p, "backbone", "m") ? 2.0 : 3.7;
-  const double proposals = std::min(Get(p, "proposals"), side * side / 300.0);
+  const double b = SizeOf(p, "batch");
+  const double side = 128.0 * std::ceil(SizeOf(p, "side") / 128.0);
+  const double k = HasName(p, "backbone", "s") ? 1.0 : HasName(p, "backbone", "m") ? 2.0 : 3.7;
+  const double proposals = std::min(SizeOf(p, "proposals"), side * side / 300.0);
   return k * 4e8 + Rounded(b * side * side * k * w[0] * 300.0) +
          Rounded(b * proposals * 1e6 * w[1]) + (side > 800 ? 3e8 : 0.0);
 }
 
 inline double LowRankLaw(const ParamMap& p, Weights w) {
-  const double r = Get(p, "rank");
-  const double b = Get(p, "batch");
-  const double s = Get(p, "length");
-  const double k = Is(p, "targets", "all") ? 7.0 : 2.0;
+  const double r = SizeOf(p, "rank");
+  const double b = SizeOf(p, "batch");
+  const double s = SizeOf(p, "length");
+  const double k = HasName(p, "targets", "all") ? 7.0 : 2.0;
   const double block =
       Rounded(b * s * 20480.0 * w[0]) + k * Rounded(b * s * (r + 2048.0) * 2.0 * w[1]);
   return 2.4e9 + 24.0 * k * Rounded(r * 65536.0) + 24.0 * block +
@@ -135,36 +139,39 @@ inline double LowRankLaw(const ParamMap& p, Weights w) {
 
 // The margins of DryRunNeed were chosen on these.
 inline std::vector<DryRunProgram> TuningPrograms() {
-  return {{SpaceOf({Numbers("batch", {2, 4, 8, 16, 32, 64}), WholeNumber("length", 64, 512, 64),
-                    Numbers("hidden", {256, 384, 512, 768, 1024}), WholeNumber("layers", 2, 12),
-                    Names("optimizer", {"adam", "sgd"})}),
-           TransformerLaw},
-          {SpaceOf({WholeNumber("batch", 8, 128, 8), WholeNumber("image", 96, 256, 32),
-                    Names("model", {"small", "middle", "large"}), Names("amp", {"on", "off"})}),
-           ConvolutionLaw},
-          {SpaceOf({WholeNumber("batch", 1, 32), WholeNumber("length", 128, 1024, 128),
-                    WholeNumber("eval", 8, 64, 8), Numbers("hidden", {256, 512, 1024})}),
-           TwoPhasesLaw},
-          {SizesSpace(), PowerLaw}};
+  return {
+      {SpaceOf({NumberChoices("batch", {2, 4, 8, 16, 32, 64}), WholeNumber("length", 64, 512, 64),
+                NumberChoices("hidden", {256, 384, 512, 768, 1024}), WholeNumber("layers", 2, 12),
+                NameChoices("optimizer", {"adam", "sgd"})}),
+       TransformerLaw},
+      {SpaceOf({WholeNumber("batch", 8, 128, 8), WholeNumber("image", 96, 256, 32),
+                NameChoices("model", {"small", "middle", "large"}),
+                NameChoices("amp", {"on", "off"})}),
+       ConvolutionLaw},
+      {SpaceOf({WholeNumber("batch", 1, 32), WholeNumber("length", 128, 1024, 128),
+                WholeNumber("eval", 8, 64, 8), NumberChoices("hidden", {256, 512, 1024})}),
+       TwoPhasesLaw},
+      {SizesSpace(), PowerLaw}};
 }
 
 // And checked on these.
 inline std::vector<DryRunProgram> CheckedPrograms() {
-  return {
-      {SpaceOf({WholeNumber("batch", 16, 256, 16), WholeNumber("steps", 32, 256, 32),
-                WholeNumber("hidden", 128, 1024, 128), WholeNumber("layers", 1, 4),
-                Names("directions", {"one", "both"})}),
-       RecurrentLaw},
-      {SpaceOf({Numbers("batch", {4, 8, 16, 32, 64, 128}), Numbers("patch", {8, 16, 32}),
-                Numbers("width", {192, 384, 768}), WholeNumber("depth", 4, 16, 2),
-                Names("optimizer", {"adamw", "lamb", "sgd"})}),
-       PatchLaw},
-      {SpaceOf({WholeNumber("batch", 1, 16), WholeNumber("side", 320, 1280, 32),
-                Numbers("proposals", {100, 300, 1000, 2000}), Names("backbone", {"s", "m", "l"})}),
-       DetectorLaw},
-      {SpaceOf({WholeNumber("rank", 4, 128, 4), Numbers("batch", {1, 2, 4, 8, 16}),
-                WholeNumber("length", 256, 2048, 256), Names("targets", {"qv", "all"})}),
-       LowRankLaw}};
+  return {{SpaceOf({WholeNumber("batch", 16, 256, 16), WholeNumber("steps", 32, 256, 32),
+                    WholeNumber("hidden", 128, 1024, 128), WholeNumber("layers", 1, 4),
+                    NameChoices("directions", {"one", "both"})}),
+           RecurrentLaw},
+          {SpaceOf({NumberChoices("batch", {4, 8, 16, 32, 64, 128}),
+                    NumberChoices("patch", {8, 16, 32}), NumberChoices("width", {192, 384, 768}),
+                    WholeNumber("depth", 4, 16, 2),
+                    NameChoices("optimizer", {"adamw", "lamb", "sgd"})}),
+           PatchLaw},
+          {SpaceOf({WholeNumber("batch", 1, 16), WholeNumber("side", 320, 1280, 32),
+                    NumberChoices("proposals", {100, 300, 1000, 2000}),
+                    NameChoices("backbone", {"s", "m", "l"})}),
+           DetectorLaw},
+          {SpaceOf({WholeNumber("rank", 4, 128, 4), NumberChoices("batch", {1, 2, 4, 8, 16}),
+                    WholeNumber("length", 256, 2048, 256), NameChoices("targets", {"qv", "all"})}),
+           LowRankLaw}};
 }
 
 struct DryRunFigures {

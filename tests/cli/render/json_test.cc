@@ -59,6 +59,13 @@ StudyStatus FullStudy() {
   study.waiting_for = "a worker";
   study.blocked = true;
   study.priors = {{.study = "earlier", .num_trials = 2, .num_skipped = 1, .why_skipped = "kind"}};
+  study.dry_runs = DryRunCounts{.made = 5,
+                                .refused = 2,
+                                .uncertain = 1,
+                                .failed = 1,
+                                .took = absl::Seconds(40),
+                                .saved = absl::Minutes(10),
+                                .trouble = "w"};
   study.last_proposal = "gp";
   study.attributes = {{kNoteKey, "\"seen\""}, {kTagsKey, "[\"a\",\"b\"]"}, {"own", "{\"x\":1}"}};
   study.unreadable = "trial 4";

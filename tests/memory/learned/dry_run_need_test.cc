@@ -10,7 +10,7 @@
 namespace hpo::memory {
 namespace {
 
-constexpr Bytes kMargin = MiB(300);
+constexpr Bytes kStatedMargin = MiB(300);
 
 SearchSpace BatchSpace() {
   SearchSpace space;
@@ -21,7 +21,7 @@ SearchSpace BatchSpace() {
 ParamMap Batch(int64_t rows) { return {{"batch", rows}}; }
 
 DryRunFinding Found(int64_t rows, Bytes required) {
-  return {.params = Batch(rows), .required = required, .margin = kMargin};
+  return {.params = Batch(rows), .required = required, .margin = kStatedMargin};
 }
 
 DryRunNeed Learn(const std::vector<DryRunFinding>& findings,

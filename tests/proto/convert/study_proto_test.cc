@@ -70,6 +70,13 @@ StudyStatus FullStatus() {
                     .num_trials = 40,
                     .num_skipped = 2,
                     .why_skipped = "trial #3: train.lr: expected less"}};
+  status.dry_runs = DryRunCounts{.made = 9,
+                                 .refused = 4,
+                                 .uncertain = 1,
+                                 .failed = 2,
+                                 .took = absl::Seconds(80),
+                                 .saved = absl::Minutes(12),
+                                 .trouble = "w makes no more"};
   status.last_proposal = "trial #7: tpe, prior first 0.71, score 0.5";
   status.spec.trainer.train = "train.jsonl";
   status.spec.trainer.validation = "valid.jsonl";

@@ -37,6 +37,8 @@ StudyStatus SomeStudy() {
   WorkerStatus busy{.name = "w0", .alive = true, .trial = TrialId{"criteria", TrialNumber{7}}};
   WorkerStatus gone{.name = "w1", .alive = false};
   study.workers = {busy, gone, gone};
+  study.dry_runs =
+      DryRunCounts{.made = 9, .refused = 4, .failed = 2, .saved = absl::Minutes(2), .trouble = ""};
   return study;
 }
 
@@ -51,6 +53,9 @@ TEST(Metrics, OfAStudy) {
         "hpo_workers{study=\"criteria\",state=\"gone\"} 2",
         "hpo_study_best_value{study=\"criteria\"} 0.10000000000000001",
         "hpo_study_wall_clock_seconds{study=\"criteria\"} 1.5",
+        "hpo_dry_runs{study=\"criteria\",result=\"fits\"} 3",
+        "hpo_dry_runs{study=\"criteria\",result=\"does_not_fit\"} 4",
+        "hpo_dry_runs_saved_gpu_seconds{study=\"criteria\"} 120",
         "hpo_study_finished{study=\"criteria\"} 0", "hpo_study_failed{study=\"criteria\"} 0"}) {
     EXPECT_THAT(text, HasSubstr(std::string("\n") + line + "\n"));
   }

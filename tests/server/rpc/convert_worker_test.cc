@@ -222,5 +222,42 @@ TEST(ConvertWorker, AnswersGoOut) {
   EXPECT_TRUE(finish.stored());
 }
 
+TEST(ConvertWorker, WhatToDryRunGoesOut) {
+  EXPECT_FALSE(ToProto(std::optional<Preflight>()).has_preflight());
+  Preflight preflight{.id = "3-1", .assignment = {.lease = kLease}};
+  preflight.others.push_back({.kind = "cuda", .name = "T4", .capability = "7.5"});
+  const v1::AcquirePreflightResponse proto = ToProto(std::optional(preflight));
+  ASSERT_TRUE(proto.has_preflight());
+  EXPECT_EQ(proto.preflight().id(), "3-1");
+  EXPECT_EQ(proto.preflight().assignment().study(), "criteria");
+  ASSERT_EQ(proto.preflight().others_size(), 1);
+  EXPECT_EQ(proto.preflight().others(0).capability(), "7.5");
+}
+
+TEST(ConvertWorker, WhatADryRunFoundComesIn) {
+  v1::ReportPreflightRequest request;
+  request.set_session("s");
+  request.set_id("3-1");
+  request.mutable_took()->set_seconds(9);
+  request.set_message(std::string(1 << 20, 'x'));
+  v1::PreflightNeed& need = *request.add_needs();
+  EXPECT_FALSE(FromProto(request).ok()) << "no state";
+  need.set_capability("8.0");
+  need.set_threads(221'184);
+  need.set_state(v1::PREFLIGHT_STATE_MEASURED);
+  need.set_required_bytes(77);
+  need.set_margin_bytes(5);
+  const PreflightReportCall call = FromProto(request).value();
+  EXPECT_EQ(call.session, "s");
+  EXPECT_EQ(call.report.id, "3-1");
+  EXPECT_EQ(call.report.took, absl::Seconds(9));
+  EXPECT_LT(call.report.message.size(), request.message().size()) << "is shortened";
+  EXPECT_EQ(call.report.needs, (std::vector<PreflightNeed>{{.capability = "8.0",
+                                                            .threads = 221'184,
+                                                            .state = PreflightState::kMeasured,
+                                                            .required = Bytes{77},
+                                                            .margin = Bytes{5}}}));
+}
+
 }  // namespace
 }  // namespace hpo::server

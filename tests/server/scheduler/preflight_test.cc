@@ -29,6 +29,13 @@ StudySpec DryRunStudy(int64_t trials = 100) {
 
 class PreflightTest : public SchedulerFixture {
  protected:
+  // One that proposes another configuration where the first one does not fit.
+  std::unique_ptr<sampler::Sampler> MakeStudySampler(const StudySpec& spec) override {
+    StudySpec random = spec;
+    random.sampler.type = "random";
+    return sampler::MakeSampler(random, {});
+  }
+
   std::optional<Preflight> Take(const std::string& session) {
     const auto taken =
         scheduler_->preflights().AcquirePreflight(session, absl::ZeroDuration(), nullptr);
@@ -136,6 +143,8 @@ TEST_F(PreflightTest, AfterThreeFailuresNoMoreAreAskedFor) {
   }
   Complete(MustAcquire(session, kCapacity).lease, 0.5);
   EXPECT_FALSE(Take(session).has_value());
+  EXPECT_THAT(Status("plain").dry_runs->trouble,
+              HasSubstr("a makes no more, as 3 in a row have failed; the last: why"));
 }
 
 TEST_F(PreflightTest, AnUncertainOneIsForTheGpuToDecide) {
@@ -208,6 +217,26 @@ TEST_F(PreflightTest, TwoWorkersAreNotHeldTheSame) {
   Acquire(a, kCapacity);
   Acquire(b, kCapacity);
   EXPECT_NE(MustTake(a).assignment.task.params, MustTake(b).assignment.task.params);
+}
+
+TEST_F(PreflightTest, TheStudySaysWhatDryRunsCameTo) {
+  AddStudy(DryRunStudy());
+  const std::string session = Register(MakeGpuWorker("a"));
+  EXPECT_FALSE(Status("plain").dry_runs.has_value());
+  Acquire(session, kCapacity);
+  Report(session, MustTake(session).id, PreflightState::kMeasured, GiB(9));
+  Acquire(session, kCapacity);
+  Report(session, MustTake(session).id, PreflightState::kMeasured, GiB(4));
+  const Assignment first = MustAcquire(session, kCapacity);
+  clock_.Advance(absl::Minutes(5));
+  Finish(first.lease, OutOfMemory{.limit = first.task.limit});
+  const std::optional<DryRunCounts> counts = Status("plain").dry_runs;
+  ASSERT_TRUE(counts.has_value());
+  EXPECT_EQ(counts->made, 2);
+  EXPECT_EQ(counts->refused, 1);
+  EXPECT_EQ(counts->took, absl::Seconds(18));
+  EXPECT_EQ(counts->saved, absl::Minutes(5));
+  EXPECT_EQ(counts->trouble, "");
 }
 
 TEST_F(PreflightTest, AnUnknownSessionIsSaidSo) {

@@ -446,5 +446,31 @@ TEST_F(StoresTest, OldChangesAreForgotten) {
   EXPECT_EQ(left->front().sequence, sequences[2]);
 }
 
+TEST_F(StoresTest, DryRunsAreKeptByNumberAndPosition) {
+  DryRunStore dry_runs(*database_, study_id_);
+  DryRunRecord own{.params = {{"train.lr", 1e-5}},
+                   .worker = "w",
+                   .need = {.capability = "8.0",
+                            .threads = 221'184,
+                            .state = PreflightState::kMeasured,
+                            .required = GiB(9),
+                            .margin = MiB(300)},
+                   .took = absl::Seconds(12),
+                   .message = "why",
+                   .refused = true,
+                   .time = kNow};
+  DryRunRecord other = own;
+  other.need.state = PreflightState::kFailed;
+  other.refused = false;
+  EXPECT_EQ(dry_runs.Insert({own, other}).value_or(-1), 0);
+  EXPECT_EQ(dry_runs.Insert({own}).value_or(-1), 1);
+  const auto loaded = dry_runs.LoadAll();
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  other.position = 1;
+  DryRunRecord again = own;
+  again.number = 1;
+  EXPECT_EQ(*loaded, (std::vector<DryRunRecord>{own, other, again}));
+}
+
 }  // namespace
 }  // namespace hpo::server
