@@ -40,9 +40,9 @@ TWENTY = [(60, 56, 2048, 16), (70, 80, 2048, 16), (70, 80, 2048, 32), (75, 40, 1
 class Runner:
     """Programs on emulated GPUs, one after the other, in children of a process that has loaded torch."""
 
-    def __init__(self, build):
+    def __init__(self, build, modules=()):
         command = [ROOT / "scripts" / "with_emulated_card", "--build", build, "t4", sys.executable,
-                   ROOT / "bench" / "dry_runs" / "runs.py"]
+                   ROOT / "bench" / "dry_runs" / "runs.py", *modules]
         self._process = subprocess.Popen(  # pylint: disable=consider-using-with
             [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             text=True)

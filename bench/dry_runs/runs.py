@@ -1,15 +1,18 @@
 """Runs programs on emulated GPUs, each in a process of its own that is forked from this one, which has imported
 torch and transformers already.
 
-usage: scripts/with_emulated_card GPU python3 bench/dry_runs/runs.py, which reads one JSON object a line:
+usage: scripts/with_emulated_card GPU python3 bench/dry_runs/runs.py [MODULE...], which imports these modules, too,
+and reads one JSON object a line:
     program, arguments   the Python program and its arguments
     gpu, memory          of the emulated GPU; without memory, the GPU's own
+    context              bytes that a process takes of it beyond torch; without, the emulator's default
     settings             of the caching allocator, as PYTORCH_ALLOC_CONF
     events               a path: the program's allocation events are recorded there (hpo_dryrun.events)
 and writes one for each: allocated and reserved (peaks), retries, ran_out, usable and total (bytes), gpu
 (replay.Gpu), lost (of the events), error.
 """
 
+import importlib
 import json
 import os
 import pathlib
@@ -29,6 +32,8 @@ def run(task):
     os.environ["HPO_EMULATED_CARD"] = task["gpu"]
     if task.get("memory"):
         os.environ["HPO_EMULATED_MEMORY"] = task["memory"]
+    if task.get("context"):
+        os.environ["HPO_EMULATED_CONTEXT"] = f"{task['context']}B"
     if task.get("settings"):
         torch._C._accelerator_setAllocatorSettings(task["settings"])
     if task.get("events"):
@@ -57,6 +62,8 @@ def run(task):
 
 
 def main():
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
     for line in sys.stdin:
         task = json.loads(line)
         with tempfile.TemporaryDirectory(prefix="hpo-dry-run-") as folder:
