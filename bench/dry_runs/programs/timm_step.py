@@ -4,19 +4,13 @@ its derivatives within autocast, SGD with momentum, cuDNN's search for the faste
 usage: timm_step.py MODEL SIZE BATCH train|infer nchw|nhwc
 """
 
-import os
 import sys
 
-MODEL, SIZE, BATCH, WORK, LAYOUT = sys.argv[1:]
-STEPS = 4
-if WORK == "train":
-    os.environ.setdefault("TIMM_FUSED_ATTN", "0")  # the tables of training are of torch 1.12, which had none
+import timm
+import timm.optim
+import torch
 
-import timm  # noqa: E402
-import timm.layers  # noqa: E402
-import timm.optim  # noqa: E402
-import torch  # noqa: E402
-
+STEPS = 3
 torch.backends.cudnn.benchmark = True
 
 
@@ -45,16 +39,16 @@ def infer(model, images):
 
 
 def main():
-    timm.layers.set_fused_attn(WORK == "infer")
-    size, batch = int(SIZE), int(BATCH)
-    model = timm.create_model(MODEL, in_chans=3, drop_rate=0.0)
-    layout = torch.channels_last if LAYOUT == "nhwc" else None
+    name, size, batch, work, layout = sys.argv[1:]
+    size, batch = int(size), int(batch)
+    model = timm.create_model(name, in_chans=3, drop_rate=0.0)
+    layout = torch.channels_last if layout == "nhwc" else None
     model.to(device="cuda", dtype=torch.float32, memory_format=layout)
-    with torch.set_grad_enabled(WORK == "train"):
+    with torch.set_grad_enabled(work == "train"):
         images = torch.randn(batch, 3, size, size, device="cuda")
         if layout is not None:
             images = images.contiguous(memory_format=layout)
-        (train if WORK == "train" else infer)(model, images)
+        (train if work == "train" else infer)(model, images)
 
 
 main()

@@ -14,7 +14,7 @@ gpus            one for each GPU; of a search, that of the largest value:
   allocator     the settings of --allocator, or null
   source        how it is known: "run", or "replay of GPU": the recorded allocations of that GPU's run, whose
                 capability and number of threads are the same
-  verdict       fits, tight (within the margin, or torch had to free its cache), does not fit, unknown
+  verdict       fits, tight (it might not fit with margin_bytes less memory), does not fit, unknown
   total_bytes, required_bytes, spare_bytes (total - required), margin_bytes
   needs_bytes   where it does not fit: required_bytes of a second run with ample memory, else null. The
                 figures below are of that run then
@@ -23,6 +23,8 @@ gpus            one for each GPU; of a search, that of the largest value:
   context_bytes, workspace_bytes, other_bytes, overhead_source   required beyond torch's allocator:
                 the CUDA context, workspaces that are not torch's, buffers of NCCL and others; the source
   retries       times that torch freed its cache to go on
+  fits_with_margin   whether a replay of the recorded allocations with margin_bytes less memory ran to its end; null:
+                there was none
   phases        {load, first_step, steady_step, evaluation, after_steps}: peak_allocated_bytes,
                 peak_reserved_bytes; a phase that was not seen is not there
   modules       the ten modules that hold most when most is allocated: module, weights_bytes,

@@ -4,11 +4,13 @@ import argparse
 import dataclasses
 import difflib
 import json
+import os
 import signal
 import sys
+import tempfile
 import time
 
-from . import gpus, largest, launch, report, several, verdict
+from . import gpus, largest, launch, margins, report, several, verdict
 from .errors import DryRunError, UsageError
 from .sizes import parse_size, show
 
@@ -148,9 +150,17 @@ def _request(given, gpu, command, allocator, events=None):
         context_bytes=None if given.context is None else parse_size(given.context, "--context"))
 
 
+def _assessed(request):
+    """The document of a run."""
+    with tempfile.TemporaryDirectory(prefix="hpo-dry-run-") as folder:
+        if request.events is None:
+            request = dataclasses.replace(request, events=os.path.join(folder, "events"))
+        return margins.settled(verdict.assess(_run(request), request.gpu))
+
+
 def _dry_run(request):
     """The document of one GPU; where the program runs out of memory, also what it needs."""
-    found = verdict.assess(_run(request), request.gpu)
+    found = _assessed(request)
     found.update(source="run", needs_bytes=None, allocator=request.allocator)
     if found["verdict"] == verdict.DOES_NOT_FIT:
         ample = dataclasses.replace(request, memory_bytes=AMPLE_BYTES, events=None)
@@ -174,7 +184,7 @@ def _search(given, gpu, bounds):
     documents = {}
     value = search.next()
     while value is not None:
-        found = verdict.assess(_run(_request(given, gpu, bounds.put(value, given.command), given.allocator[0])), gpu)
+        found = _assessed(_request(given, gpu, bounds.put(value, given.command), given.allocator[0]))
         found.update(source="run", needs_bytes=None, allocator=given.allocator[0])
         if found["verdict"] == verdict.UNKNOWN:
             raise DryRunError(f"{bounds.name}={value}: the verdict is unknown: {'; '.join(found['notes'])}")

@@ -9,7 +9,7 @@ import copy
 import os
 import tempfile
 
-from . import replay, verdict
+from . import margins, replay, verdict
 
 
 def documents(gpus, allocators, run):
@@ -41,30 +41,32 @@ def _of_one_kind(gpus, allocators, run):
 
 
 def _replays(recorded, targets):
-    """A replay.Result for each target; None: it has to run."""
+    """For each target its replay.Result, and one with less memory by the margin; None: it has to run."""
     events = recorded["events"]
     unsure = recorded["verdict"] in (verdict.DOES_NOT_FIT, verdict.UNKNOWN) or recorded["ranks"] > 1
     if not targets or unsure or not events or events["lost"]:
         return [None] * len(targets)
-    beyond = recorded["required_bytes"] - recorded["peak_reserved_bytes"]
     try:
         results = replay.run(events["path"], [
-            replay.Target(usable_bytes=max(gpu.total_bytes - beyond, 0), settings=allocator, total_bytes=gpu.total_bytes)
-            for gpu, allocator in targets])
+            replay.Target(usable_bytes=margins.usable_bytes(recorded, gpu.total_bytes, less), settings=allocator,
+                          total_bytes=gpu.total_bytes)
+            for less in (0, recorded["margin_bytes"]) for gpu, allocator in targets])
     except replay.ReplayError as error:
         recorded["notes"].append(f"the program ran on each GPU, since it could not be replayed: {error}")
         return [None] * len(targets)
-    return [None if result.unknown_from_event is not None else result for result in results]
+    pairs = zip(results[:len(targets)], results[len(targets):])
+    return [None if result.unknown_from_event is not None else (result, with_less) for result, with_less in pairs]
 
 
-def _replayed(recorded, gpu, allocator, result):
+def _replayed(recorded, gpu, allocator, results):
+    result, with_less = results
     found = copy.deepcopy(recorded)
     beyond = recorded["required_bytes"] - recorded["peak_reserved_bytes"]
     found.update(
         gpu=gpu.label, name=f"{gpu.product} (emulated)", allocator=allocator, source=f"replay of {recorded['gpu']}",
         total_bytes=gpu.total_bytes, peak_allocated_bytes=result.allocated_peak,
         peak_reserved_bytes=result.reserved_peak, fragmentation_bytes=result.reserved_peak - result.allocated_peak,
-        required_bytes=result.reserved_peak + beyond, retries=result.retries, notes=[], seconds=0.0)
+        required_bytes=result.reserved_peak + beyond, retries=result.retries, fits_with_margin=margins.held(with_less), notes=[], seconds=0.0)
     if result.ran_out:
         # What it needs where its cache is never freed: as on the recorded GPU.
         found.update(needs_bytes=recorded["required_bytes"], out_of_memory={

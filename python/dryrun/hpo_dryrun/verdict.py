@@ -28,7 +28,7 @@ def assess(run, gpu):
         "steps": min(record["steps"] for record in records), "steps_alike": all(r["alike"] for r in records),
         "evaluation": any("evaluation" in r["phases"] for r in records), "ranks": len(records),
         "devices": [device for _, device in devices] if len(devices) > 1 else [], "values": record["values"], "events": record.get("events"), "torch": record["torch"],
-        "seconds": round(run.seconds, 1), "out_of_memory": None, "notes": _notes(run, records)}
+        "seconds": round(run.seconds, 1), "out_of_memory": None, "fits_with_margin": None, "notes": _notes(run, records)}
     if out_of_memory is not None:
         found["out_of_memory"] = {"message": _oom_message(run, out_of_memory), **out_of_memory}
     found["endless"] = found["steps"] == 0 and any(record["end"] == "readbacks" for record in records)
@@ -66,9 +66,8 @@ def of(found):
         return UNKNOWN
     if found["out_of_memory"]:
         return DOES_NOT_FIT
-    if found["retries"] or found["spare_bytes"] < found["margin_bytes"]:
-        return TIGHT
-    return FITS
+    surely = not found["retries"] and found["spare_bytes"] >= found["margin_bytes"]
+    return FITS if surely or found["fits_with_margin"] else TIGHT
 
 
 def _notes(run, records):

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from hpo_dryrun import command, gpus, largest, launch, replay, report, several, sizes, verdict
+from hpo_dryrun import command, gpus, largest, launch, margins, replay, report, several, sizes, verdict
 from hpo_dryrun.errors import DryRunError, UsageError
 from hpo_dryrun.steps import Steps
 
@@ -225,6 +225,32 @@ def device(**changes):
 ])
 def test_verdicts(changes, expected):
     assert verdict.assess(run(record(**changes)), GPUS[0])["verdict"] == expected
+
+
+@pytest.mark.parametrize(("ran_out_at", "unknown_at", "expected"), [
+    (None, None, "fits"), (7, None, "tight"), (None, 7, "tight")])
+def test_a_replay_with_less_memory_decides_where_what_is_reserved_does_not(monkeypatch, ran_out_at, unknown_at,
+                                                                           expected):
+    asked = []
+
+    def replays(path, targets):
+        asked.append((path, targets[0].usable_bytes, targets[0].total_bytes))
+        return [replay.Result(0, 5000 * MIB, 5500 * MIB, 1, ran_out_at, unknown_at, 0)]
+
+    monkeypatch.setattr(replay, "run", replays)
+    events = {"path": "p", "lost": [], "events": 9}
+    found = margins.settled(verdict.assess(run(record(devices=device(retries=2), events=events)), GPUS[0]))
+    assert found["verdict"] == expected
+    assert asked == [("p", (8000 - 530 - 200) * MIB, 8000 * MIB)]
+    assert ("it fits with 200 MiB less" in report.verdict_line(found)) == (expected == "fits")
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"devices": device(retries=2)}, {"devices": device(retries=2), "events": {"path": "p", "lost": ["one"]}}])
+def test_what_fits_for_sure_or_was_not_recorded_is_not_replayed(monkeypatch, changes):
+    monkeypatch.setattr(replay, "run", None)
+    found = verdict.assess(run(record(**changes)), GPUS[0])
+    assert margins.settled(dict(found)) == found
 
 
 def test_required_memory_and_its_parts():
