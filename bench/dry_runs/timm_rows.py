@@ -3,6 +3,7 @@ next larger one that timm tried (bench/results/dry_run/README.md)."""
 
 import csv
 import pathlib
+import random
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -17,7 +18,6 @@ PACKAGES = ("torch", "timm", "timm.optim")
 # that Python 3.11 can import.
 TIMMS = {"1.12": "0.6.13", "2.4": "1.0.9", "2.9": "1.0.24"}
 REPORTED, TUNING = "reported", "tuning"
-QUICK = ("train-nhwc-pt1.12-rtx3090", "resnet50d")
 # Dry runs need torch 2.4 or later. Programs of 1.12 run with the environment's, and are given the context of theirs.
 OLD_TORCH = {"1.12": "11.3"}
 FITS, TIGHT, DOES_NOT_FIT = "fits", "tight", "does not fit"
@@ -33,10 +33,14 @@ def read(half):
         return [row for row in csv.DictReader(file) if row["half"] == half]
 
 
-def server_of(table, build, torches, timms):
-    """A server for the GPU, the torch and the timm of a table; None: one of them is not here."""
+def place_of(table):
+    """Its version of torch and its GPU."""
     _, _, version, gpu = table.split("-")
-    version = version.removeprefix("pt")
+    return version.removeprefix("pt"), gpu
+
+
+def server_of(version, gpu, build, torches, timms):
+    """A server for a GPU, a torch and the timm of its time; None: one of them is not here."""
     folders = [timms / TIMMS[version]] if timms is not None else []
     if version not in OLD_TORCH:
         folders.append(versions.folder_of(version, torches) if torches is not None and torches.is_dir() else None)
@@ -64,16 +68,24 @@ def compared(row, server):
             "spare_mib": [document["spare_bytes"] >> 20 for document in found]}
 
 
-def run(build, torches, timms, half, quick, tell):
-    rows = [row for row in read(half) if not quick or (row["table"], row["model"]) == QUICK]
+def drawn(rows, number):
+    """`number` of the rows, the same ones each time; all where it is None."""
+    order = list(rows)
+    random.Random(45).shuffle(order)
+    return order[:number]
+
+
+def run(build, torches, timms, half, number, tell):
+    """Results of `number` rows of a half, table by table."""
+    rows = drawn(read(half), number)
     results = []
-    for table in dict.fromkeys(row["table"] for row in rows):
-        server = server_of(table, build, torches, timms)
+    for place in dict.fromkeys(place_of(row["table"]) for row in rows):
+        server = server_of(*place, build, torches, timms)
         if server is None:
-            tell(f"{table} was skipped: its torch is not in {torches}, or its timm not in {timms}")
+            tell(f"rows of {' '.join(place)} were skipped: its torch is not in {torches}, or its timm not in {timms}")
             continue
         for row in rows:
-            if row["table"] == table:
+            if place_of(row["table"]) == place:
                 results.append(compared(row, server))
                 tell(described(results[-1]))
         server.close()
