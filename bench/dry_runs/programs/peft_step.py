@@ -13,6 +13,7 @@ import peft
 import torch
 import transformers
 from transformers.modeling_utils import caching_allocator_warmup
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 TABLE = pathlib.Path(__file__).resolve().parents[2] / "results" / "dry_run" / "peft_rows.json"
 BATCH = 4
@@ -28,11 +29,14 @@ def base_model():
     torch.set_default_dtype(torch.bfloat16)
     with torch.device("meta"):
         model = transformers.LlamaForCausalLM(config)
-    places = {name: torch.device("cuda", 0) for name, _ in model.named_parameters()}
-    caching_allocator_warmup(model, places, None)
-    with torch.device("cuda"):
-        model = transformers.LlamaForCausalLM(config)
     torch.set_default_dtype(torch.float32)
+    parameters = dict(model.named_parameters())
+    caching_allocator_warmup(model, {name: torch.device("cuda", 0) for name in parameters}, None)
+    for name, parameter in parameters.items():
+        owner, _, leaf = name.rpartition(".")
+        setattr(model.get_submodule(owner), leaf, torch.nn.Parameter(torch.empty_like(parameter, device="cuda")))
+    model.model.rotary_emb = LlamaRotaryEmbedding(config, device="cuda")
+    model.tie_weights()
     model.config._name_or_path = "llama"
     return model
 
