@@ -35,7 +35,7 @@ def base_model():
     for name, parameter in parameters.items():
         owner, _, leaf = name.rpartition(".")
         setattr(model.get_submodule(owner), leaf, torch.nn.Parameter(torch.empty_like(parameter, device="cuda")))
-    model.model.rotary_emb = LlamaRotaryEmbedding(config, device="cuda")
+    model.model.rotary_emb = LlamaRotaryEmbedding(config).cuda()
     model.tie_weights()
     model.config._name_or_path = "llama"
     return model
