@@ -15,7 +15,7 @@ gpus            one for each GPU; of a search, that of the largest value:
   source        how it is known: "run", or "replay of GPU": the recorded allocations of that GPU's run, whose
                 capability and number of threads are the same; with --ample "run with ample memory" and "replay of
                 GPU with ample memory", whose number of threads may differ
-  verdict       fits, tight (within the margin, or torch had to free its cache), does not fit, unknown
+  verdict       fits, tight (it might not fit with margin_bytes less memory), does not fit, unknown
   total_bytes, required_bytes, spare_bytes (total - required), margin_bytes
   needs_bytes   where it does not fit: required_bytes of a second run with ample memory, else null. The
                 figures below are of that run then

@@ -47,6 +47,7 @@ def _of_gpu(recorded, base, gpu, allocator):
         notes, least = there["notes"], several.least_bytes(there, result)
         there = several.replayed(there, gpu, allocator, result)
         there.update(notes=notes, seconds=recorded["seconds"], least_bytes=least)
+        there["verdict"] = verdict.of(there)
     there["source"] = "run with ample memory" if gpu is base else f"replay of {base.label} with ample memory"
     return there
 

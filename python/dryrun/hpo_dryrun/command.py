@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import time
 
 from . import ample, gpus, largest, launch, packages, report, several, verdict
@@ -170,9 +171,17 @@ def _request(given, gpu, command, allocator, events=None):
         context_bytes=None if given.context is None else parse_size(given.context, "--context"))
 
 
+def _assessed(request):
+    """The document of a run."""
+    with tempfile.TemporaryDirectory(prefix="hpo-dry-run-") as folder:
+        if request.events is None:
+            request = dataclasses.replace(request, events=os.path.join(folder, "events"))
+        return several.settle(verdict.assess(_run(request), request.gpu))
+
+
 def _dry_run(request):
     """The document of one GPU; where the program runs out of memory, also what it needs."""
-    found = verdict.assess(_run(request), request.gpu)
+    found = _assessed(request)
     found.update(source="run", needs_bytes=None, allocator=request.allocator)
     if found["verdict"] == verdict.DOES_NOT_FIT:
         try:
@@ -214,7 +223,7 @@ def _search(given, gpu, bounds):
     documents = {}
     value = search.next()
     while value is not None:
-        found = verdict.assess(_run(_request(given, gpu, bounds.put(value, given.command), given.allocator[0])), gpu)
+        found = _assessed(_request(given, gpu, bounds.put(value, given.command), given.allocator[0]))
         found.update(source="run", needs_bytes=None, allocator=given.allocator[0])
         if found["verdict"] == verdict.UNKNOWN:
             raise DryRunError(f"{bounds.name}={value}: the verdict is unknown: {'; '.join(found['notes'])}")

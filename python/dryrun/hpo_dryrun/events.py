@@ -50,6 +50,8 @@ MAX_WORKSPACES = 1 << 12  # between two drains
 _FREE, _EMPTY, _RELEASE, _OOM, _MARK = -1, -2, -3, -4, -5
 _FREES_SEGMENT = ("segment_free", "segment_unmap")
 _TAKES_SEGMENT = ("segment_alloc", "segment_map")
+# Settings with which the allocator frees segments to make room before it counts a retry.
+_FREE_BEFORE_A_RETRY = ("max_split_size_mb", "garbage_collection_threshold")
 
 
 class _Device:
@@ -68,6 +70,7 @@ class _Device:
         self.sums_missing = 0
         self.workspaces = set()  # numbers of allocations
         self.last_size = 0  # of an allocation
+        self.retries = 0  # of the allocator
         self.full = False
 
     def add(self, code, value):
@@ -219,7 +222,7 @@ class Recorder:
                 if device.full:
                     self._lose(f"there were more than {MAX_EVENTS} events")
                 else:
-                    self._take(device, entries, sums[number], workspaces)
+                    self._take(device, entries, sums[number], workspaces, self._frees_by_itself(device, number))
                 device.sums_missing += len(sums[number]) + sums_missing
         finally:
             self._draining = False
@@ -255,6 +258,12 @@ class Recorder:
 
     def _num_allocated(self, device):
         return self._torch._C._cuda_memoryStats(device)["allocation"]["all"]["allocated"]
+
+    def _frees_by_itself(self, device, number):
+        """Whether the allocator may have freed segments to make room, since the last call."""
+        before = device.retries
+        device.retries = self._torch._C._cuda_memoryStats(number)["num_alloc_retries"]
+        return device.retries != before or any(name in self._settings for name in _FREE_BEFORE_A_RETRY)
 
     def _lose(self, reason):
         if reason not in self._lost:
@@ -296,15 +305,17 @@ class Recorder:
 
     # ---- Entries to events ----
 
-    def _take(self, device, entries, sums, workspaces):
+    def _take(self, device, entries, sums, workspaces, frees_by_itself):
         emptied = False  # segments went back, and nothing has yet said why
         for entry in entries:
             action = entry["action"]
             if action in _FREES_SEGMENT:
                 emptied |= not self._released(device, entry)
                 continue
-            # The allocator frees segments by itself only where it needs one; else the program did.
-            if emptied and action not in _TAKES_SEGMENT and action != "oom":
+            # The allocator frees segments by itself only where it needs one; else the program did, or torch
+            # for it, as after a search for the fastest engine of a convolution.
+            needed = frees_by_itself and (action in _TAKES_SEGMENT or action == "oom")
+            if emptied and not needed:
                 device.add(_EMPTY, 0)
             emptied = False
             if action == "alloc":

@@ -40,6 +40,9 @@ def verdict_line(gpu):
         why = (f"torch freed its cache {_times(gpu['retries'])} to stay within {total}" if gpu["retries"] else
                f"{show(gpu['spare_bytes'])} to spare is less than the margin of {show(gpu['margin_bytes'])}")
         return f"tight: {required} of {total}; {why}"
+    if gpu["retries"] or gpu["spare_bytes"] < gpu["margin_bytes"]:
+        freed = f"torch freed its cache {_times(gpu['retries'])}, and " if gpu["retries"] else ""
+        return f"fits: {required} of {total}; {freed}it fits with {show(gpu['margin_bytes'])} less by freeing the cache"
     return f"fits: {required} of {total}, {show(gpu['spare_bytes'])} to spare"
 
 

@@ -42,7 +42,7 @@ def _of_one_kind(gpus, allocators, run):
         targets = [target(recorded, largest, allocator) for allocator in allocators]
         for allocator, result in zip(allocators, replays(recorded, targets, least=True)):
             for gpu in gpus:
-                found[gpu.label, allocator]["least_bytes"] = least_bytes(recorded, result)
+                _go_by_least(found[gpu.label, allocator], least_bytes(recorded, result))
     return found
 
 
@@ -74,6 +74,23 @@ def replays(recorded, targets, least=False):
 def least_bytes(recorded, result):
     """The least memory of the GPU with which the program runs; None: not known."""
     return None if result is None or result.least_bytes is None else result.least_bytes + beyond_torch(recorded)
+
+
+def settle(found):
+    """Goes by the least memory with which the program runs, where what torch reserved leaves the verdict open: torch
+    keeps freed memory, which it frees for good where memory becomes short."""
+    if found["verdict"] != verdict.TIGHT:
+        return found
+    usable = replay.Target(usable_bytes=max(found["total_bytes"] - beyond_torch(found), 0),
+                           total_bytes=found["total_bytes"])
+    result, = replays(found, [usable], least=True)
+    _go_by_least(found, least_bytes(found, result))
+    return found
+
+
+def _go_by_least(found, least):
+    found["least_bytes"] = least
+    found["verdict"] = verdict.of(found)
 
 
 def replayed(recorded, gpu, allocator, result):

@@ -68,9 +68,10 @@ def of(found):
         return UNKNOWN
     if found["out_of_memory"]:
         return DOES_NOT_FIT
-    if found["retries"] or found["spare_bytes"] < found["margin_bytes"]:
-        return TIGHT
-    return FITS
+    least = found["least_bytes"]
+    with_margin = least is not None and least + found["margin_bytes"] <= found["total_bytes"]
+    surely = not found["retries"] and found["spare_bytes"] >= found["margin_bytes"]
+    return FITS if surely or with_margin else TIGHT
 
 
 def _notes(run, records):

@@ -126,6 +126,21 @@ def test_a_replay_is_what_torch_does_on_another_gpu_and_under_other_settings(run
     assert retried >= 2 and ran_out == 1
 
 
+def test_libraries_that_empty_the_cache_do_so_in_a_replay(run):
+    """torch empties its cache where it has searched for the fastest engine of a convolution."""
+    def convolutions():
+        torch.backends.cudnn.benchmark = True
+        images = torch.zeros(8, 64, 256, 256, dtype=torch.float16, device="cuda")
+        layer = torch.nn.Conv2d(64, 16, 3, padding=1, device="cuda", dtype=torch.float16)
+        with torch.no_grad():
+            for rows in (8, 6, 4):
+                layer(images[:rows])
+
+    recorded = run(convolutions)
+    assert recorded.lines.count("e") == 3
+    assert recorded.replayed() == recorded.counted
+
+
 def test_a_recording_is_adapted_to_gpus_that_run_fewer_threads_at_once(run):
     def sums():
         training()

@@ -228,6 +228,32 @@ def test_verdicts(changes, expected):
     assert verdict.assess(run(record(**changes)), GPUS[0])["verdict"] == expected
 
 
+@pytest.mark.parametrize(("least_mib", "unknown_at", "expected"), [
+    (7270, None, "fits"), (7271, None, "tight"), (None, None, "tight"), (7000, 7, "tight")])
+def test_the_least_memory_decides_where_what_is_reserved_does_not(monkeypatch, least_mib, unknown_at, expected):
+    asked = []
+
+    def replays(path, targets, least):
+        asked.append((path, targets[0].usable_bytes, targets[0].total_bytes, least))
+        return [replay.Result(0, 5000 * MIB, 5500 * MIB, 1, None, unknown_at, 0,
+                              least_bytes=None if least_mib is None else least_mib * MIB)]
+
+    monkeypatch.setattr(replay, "run", replays)
+    events = {"path": "p", "lost": [], "events": 9}
+    found = several.settle(verdict.assess(run(record(devices=device(retries=2), events=events)), GPUS[0]))
+    assert found["verdict"] == expected
+    assert asked == [("p", (8000 - 530) * MIB, 8000 * MIB, True)]
+    assert ("it fits with 200 MiB less" in report.verdict_line(found)) == (expected == "fits")
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"devices": device(retries=2)}, {"devices": device(retries=2), "events": {"path": "p", "lost": ["one"]}}])
+def test_what_fits_for_sure_or_was_not_recorded_is_not_replayed(monkeypatch, changes):
+    monkeypatch.setattr(replay, "run", None)
+    found = verdict.assess(run(record(**changes)), GPUS[0])
+    assert several.settle(dict(found)) == found
+
+
 def test_required_memory_and_its_parts():
     found = verdict.assess(run(record()), GPUS[0])
     assert found["required_bytes"] == 6530 * MIB
