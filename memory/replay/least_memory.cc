@@ -9,6 +9,8 @@ namespace {
 
 // Of what the allocator takes of the GPU: small segments, and pages of expandable ones.
 constexpr int64_t kUnit = int64_t{2} << 20;
+// Sizes between the peaks that are tried from the top.
+constexpr int64_t kNumTried = 32;
 
 bool RunsThrough(const EventReplay& replay) {
   return !replay.out_of_memory_event.has_value() && !replay.unknown_from_event.has_value();
@@ -41,6 +43,17 @@ std::optional<int64_t> LeastMemory(const RecordedDevice& device, const Allocator
   int64_t too_few = allocated / kUnit - 1;
   int64_t enough = reserved / kUnit + 1;
   if (!fits(enough)) return std::nullopt;
+  // Where memory is fragmented, a program may run with less and run out with more.
+  const int64_t most = enough;
+  const int64_t span = most - too_few;
+  for (int64_t i = 1; i < kNumTried; ++i) {
+    const int64_t tried = most - span * i / kNumTried;
+    if (!fits(tried)) {
+      too_few = tried;
+      break;
+    }
+    enough = tried;
+  }
   while (enough - too_few > 1) {
     const int64_t middle = too_few + (enough - too_few) / 2;
     (fits(middle) ? enough : too_few) = middle;
