@@ -74,13 +74,17 @@ void ExpectRefused(const Message& request, const FieldDescriptor& field) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(", got "));
 }
 
-// What says how an attempt ended is shortened where it is converted.
+// What says how an attempt or a dry run ended is shortened where it is converted.
 bool IsShortened(const FieldDescriptor& field) {
-  const std::set<std::string> shortened = {
-      "hpo.v1.OutOfMemory.error_message", "hpo.v1.OutOfMemory.error_traceback",
-      "hpo.v1.OutOfMemory.phase",         "hpo.v1.Failed.message",
-      "hpo.v1.Cancelled.reason",          "hpo.v1.StoppedByPruner.pruner",
-      "hpo.v1.ReleaseTrialRequest.note",  "hpo.v1.HeartbeatRequest.notice"};
+  const std::set<std::string> shortened = {"hpo.v1.OutOfMemory.error_message",
+                                           "hpo.v1.OutOfMemory.error_traceback",
+                                           "hpo.v1.OutOfMemory.phase",
+                                           "hpo.v1.Failed.message",
+                                           "hpo.v1.Cancelled.reason",
+                                           "hpo.v1.StoppedByPruner.pruner",
+                                           "hpo.v1.ReleaseTrialRequest.note",
+                                           "hpo.v1.HeartbeatRequest.notice",
+                                           "hpo.v1.ReportPreflightRequest.message"};
   return shortened.contains(std::string(field.full_name()));
 }
 
