@@ -44,6 +44,30 @@ TEST(LeastMemory, IsMoreThanWhatIsLiveWhereBlocksAreInTheWay) {
   EXPECT_FALSE(runs(*least - 2 * kUnitBytes));
 }
 
+TEST(LeastMemory, IsAboveATotalThatDoesNotFitWhereASmallerOneDoes) {
+  // With little memory the cache is freed early, so that later blocks are placed elsewhere.
+  RecordedDevice device{.private_pools = {false}, .num_allocations = 10};
+  const auto allocate = [&device](int64_t size) {
+    device.events.push_back({Kind::kAllocate, 0, size * kUnitBytes});
+  };
+  const auto release = [&device](int64_t block) {
+    device.events.push_back({Kind::kFree, 0, block});
+  };
+  for (const int64_t size : {14, 34, 2, 38}) allocate(size);
+  for (const int64_t block : {3, 2, 1}) release(block);
+  for (const int64_t size : {18, 42, 2}) allocate(size);
+  release(5);
+  for (const int64_t size : {14, 22, 46}) allocate(size);
+  const auto runs = [&device](int64_t mebibytes) {
+    const Bytes usable{mebibytes * kUnitBytes};
+    const EventReplay replay = ReplayEvents(device, {.card = {.total = usable, .left = usable}});
+    return !replay.out_of_memory_event.has_value();
+  };
+  ASSERT_TRUE(runs(122));
+  ASSERT_FALSE(runs(150));
+  EXPECT_EQ(LeastMemory(device, {}, 1.0, 0), 152 * kUnitBytes);
+}
+
 TEST(LeastMemory, LeavesRoomForTheRestWhereTheProgramAllowsItselfAFraction) {
   // Half of the total, of which others hold 40 MiB: 160 = 2 x 80.
   EXPECT_EQ(LeastMemory(TwoSegments(), {}, /*fraction=*/0.5, /*beyond=*/40 * kUnitBytes),
