@@ -46,12 +46,14 @@ constexpr PassedOn kPassedOn[] = {
     {"--allocator", "SETTINGS", "Settings of torch's allocator, as PYTORCH_ALLOC_CONF has them"},
     {"--stand-in", "NAME", "Package to import a stand-in of where it is not installed: flash-attn"},
     {"--context", "SIZE", "Memory of the CUDA context [default: by GPU and versions]"},
+    {"--threads", "N", "Threads that torch computes with, at a low priority [default: all]"},
     {"--readbacks", "N",
      "Reads of values that are not known without an optimizer step, after which a program is "
      "ended"}};
 
 bool IsFlag(absl::string_view word) {
-  static const std::set<absl::string_view> flags = {"--json", "--show-output", "--help", "-h"};
+  static const std::set<absl::string_view> flags = {"--ample", "--json", "--show-output", "--help",
+                                                    "-h"};
   return flags.contains(word);
 }
 

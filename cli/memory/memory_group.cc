@@ -242,10 +242,10 @@ Action DeclareMemoryDataset(CLI::App& dataset, std::string& /*study*/) {
 Action DeclareMemoryDryRun(CLI::App& dry_run, std::string& /*study*/) {
   for (const char* const name :
        {"--gpu,--card", "--count", "--steps", "--timeout", "--largest", "--allocator", "--context",
-        "--readbacks", "--stand-in", "--sample", "--parameters", "--jobs", "--seed"}) {
+        "--readbacks", "--threads", "--stand-in", "--sample", "--parameters", "--jobs", "--seed"}) {
     dry_run.add_option(name);
   }
-  for (const char* const name : {"--json", "--show-output"}) dry_run.add_flag(name);
+  for (const char* const name : {"--ample", "--json", "--show-output"}) dry_run.add_flag(name);
   SetExample(dry_run, "hpo memory dry-run --gpu a100-40gb -- python3 train.py --batch 32");
   return [](Session& session) {
     if (IsForStudy(session.forwarded)) return DryRunStudy(session);
