@@ -71,7 +71,8 @@ def test_it_says_what_it_is(wheel):
     assert re.fullmatch(r"hpo_dryrun-[0-9.]+-py3-none-manylinux_2_\d+_x86_64\.whl", wheel.name)
     with zipfile.ZipFile(wheel) as packed:
         names = packed.namelist()
-        (metadata,) = (packed.read(name).decode() for name in names if name.endswith("/METADATA"))
+        (metadata,) = (packed.read(name).decode() for name in names
+                       if re.fullmatch(r"hpo_dryrun-[^/]*/METADATA", name))
     for text in ("Name: hpo-dryrun\n", "License-Expression: Apache-2.0\n", "contains nothing of NVIDIA's", "(emulated)"):
         assert text in metadata
     assert "hpo_dryrun/lib/libcudart.so.12" in names and "hpo_dryrun/hook/sitecustomize.py" in names
