@@ -42,7 +42,10 @@ class Server:
         """`packages` are imported once. `folders`: those that Python searches before those of the environment.
         `written_for`: versions of CUDA and of a torch that is too old for a dry run; the context is theirs."""
         sys.path.insert(0, str(build.resolve() / "python"))
-        from hpo_dryrun import gpus, launch, overheads  # of the build: it has the libraries
+        from hpo_dryrun import gpus, launch, overheads
+        # Another part may have imported the package of the source tree, which has no libraries.
+        launch.LIBRARIES = build / "python" / "hpo_dryrun" / "lib"
+        os.environ["HPO_BIN_DIR"] = str(build.resolve() / "bin")
         self._launch = launch
         command = [sys.executable, __file__, *packages]
         self.gpu, = gpus.choose([gpu], gpus.known(launch.library_folder()))

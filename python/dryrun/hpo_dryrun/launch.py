@@ -121,11 +121,11 @@ def _joined(*parts):
 
 def torch_of(command):
     """The build of torch that `command` runs with, a torch_build.TorchBuild. Raises UsageError."""
-    return _torch_of_interpreter(_interpreter(command, os.environ.get("PATH")))
+    return _torch_of_interpreter(_interpreter(command, os.environ.get("PATH")), os.environ.get("PYTHONPATH"))
 
 
 @functools.lru_cache(maxsize=None)  # a search asks for each run
-def _torch_of_interpreter(python):
+def _torch_of_interpreter(python, _path):
     try:
         return torch_build.of_interpreter(python)
     except torch_build.TorchMissing as error:
