@@ -173,8 +173,8 @@ def summary(ended, fits):
 def described(row):
     return (f"{row['program']:12} {'with' if row['preflight'] else 'without':7} preflight: {row['trials']} trials, "
             f"{row['completed']} completed, {row['ran_out']} ran out, {row['retries']} retries; {row['dry_runs']} dry "
-            f"runs in {row['dry_run_s']} s, the GPU waited {row['waited_s']} s; {row['refused']} refused, of which "
-            f"{row['refused_feasible']} fit; {row['wall_s']} s")
+            f"runs in {row['dry_run_s']} s, the GPU waited {row['waited_s']} s; {row['refused']} refused "
+            f"({row['refused_feasible']} of them fit); {row['wall_s']} s")
 
 
 def keep_compiled(folder):

@@ -31,7 +31,8 @@ class DryRunPool {
   DryRunPool(const DryRunPool&) = delete;
   DryRunPool& operator=(const DryRunPool&) = delete;
 
-  // Runs `words`, the first of which is looked for in PATH. `output` is the file for its output.
+  // Runs `words`: a program, which is searched for in PATH, and its arguments. `output` is the file
+  // for its output.
   //   codes of Spawn (common/files/spawn.h) and FileError (common/files/read_file.h)
   absl::Status Start(size_t id, const std::vector<std::string>& words,
                      const std::map<std::string, std::string>& environment,

@@ -27,9 +27,9 @@ struct StudyDryRunOptions {
 // nor an option's value ends in .yaml or .yml.
 bool IsForStudy(const std::vector<std::string>& words);
 
-// Reads the words, of which IsForStudy holds. The exit status instead, where the command is over:
-// help, which is on `out` in lines of `columns`, or a wrong command line, whose one line is on
-// `err`.
+// Reads words for which IsForStudy is true. Returns the exit status instead where the command is
+// over: after help, which it writes to `out` in lines of `columns`, and after a wrong command line,
+// which it explains in one line on `err`.
 std::variant<StudyDryRunOptions, int> ReadStudyDryRunWords(const std::vector<std::string>& words,
                                                            std::ostream& out, std::ostream& err,
                                                            int columns);

@@ -17,7 +17,8 @@ constexpr double kFewNeeds = 4.0;     // added to it, by the number of needs nea
 constexpr double kFewNeedsMargin = 0.25;
 constexpr double kLeastMargin = 0.03;
 constexpr double kComparisonMargin = 0.01;
-// Needs that matter to an error of which the other side of the limit is the danger.
+// Shares of the limit: a prediction that is too low is dangerous for needs from the first on, one
+// that is too high for needs up to the second.
 constexpr double kNearFromBelow = 0.7;
 constexpr double kNearFromAbove = 1.4;
 constexpr int kFewestOfChoice = 3;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Bytes kWeightUnit{512};
 
-// That of a study without one, where none is asked for.
+// `asked`, or where that is empty the task that a study has by default.
 absl::StatusOr<std::string> TaskOf(const std::string& asked, const ModelShape& shape) {
   const std::string classification(Name(TaskKind::kTextClassification));
   const std::string modelling(Name(TaskKind::kLanguageModeling));

@@ -20,7 +20,7 @@ constexpr int64_t kFlashStateBytes = 16;
 constexpr int64_t kFlashUnusedBytes = 8;
 // The fused kernels round the number of queries up to this for the log-sum-exp.
 constexpr int64_t kQueryBlock = 32;
-// The efficient kernel reads a mask's rows so many elements at a time.
+// Elements of a mask's row that the efficient kernel reads at once.
 constexpr int64_t kMaskStep = 8;
 
 int64_t RoundedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }

@@ -55,7 +55,7 @@ struct MemoryEvidence {
   MarginTable margins;                 // of estimates
   LearnedNeed learned;                 // where there is none
   std::optional<DryRunNeed> dry_runs;  // decides before `learned` does
-  // Whether a configuration of which `dry_runs` is not sure may be dry-run; else `learned` decides.
+  // Whether a configuration may be dry-run where `dry_runs` is not sure; else `learned` decides.
   bool may_dry_run = false;
   // It had better not be: then such a configuration counts as one that does not fit.
   bool saves_dry_runs = false;

@@ -1,4 +1,4 @@
-// What becomes of a configuration of which nobody knows whether it fits a worker's GPU. Pure.
+// What happens to a configuration if it is not known whether it fits a worker's GPU. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Programs whose configurations are dry-run: needs with the steps of an allocator, kernels that
-// change with size, phases of which the largest counts, and choices; and studies over them.
+// change with size, several phases, the largest of them counts, and choices; and studies over them.
 #pragma once
 
 #include <algorithm>
@@ -188,7 +188,7 @@ struct DryRunFigures {
   }
 };
 
-// 60 trials on a GPU of 12 GiB, of which about half of the configurations need more. Its context
+// 60 trials on a GPU of 12 GiB. About half of the configurations need more than that. Its context
 // differs by up to 300 MB from what dry runs say, which state a margin of 330 MB. Trials use up to
 // 2 % more than they need.
 class DryRunStudy {

@@ -20,7 +20,7 @@ BATCH = 4
 
 
 def base_model():
-    """Loaded to the GPU as from_pretrained loads it: one large block first, out of which come the parameters."""
+    """Loaded to the GPU as from_pretrained loads it: first one large block, which the parameters are then cut from."""
     config = transformers.LlamaConfig(
         vocab_size=128256, hidden_size=3072, intermediate_size=8192, num_hidden_layers=28, num_attention_heads=24,
         num_key_value_heads=8, head_dim=128, max_position_embeddings=131072, tie_word_embeddings=True,

@@ -27,7 +27,7 @@ def hint(error):
 
 
 def imported():
-    """Inside the program: names of the packages of which it imported a stand-in."""
+    """Inside the program: names of the packages whose stand-ins it imported."""
     named = [folder for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
     files = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())] if named else []
     return [os.path.basename(folder) for folder in named if any(file.startswith(folder + os.sep) for file in files)]

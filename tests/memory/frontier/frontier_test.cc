@@ -49,7 +49,7 @@ void Measure(const Program& program, Frontier& frontier) {
 
 bool Runs(FrontierVerdict verdict) { return verdict != FrontierVerdict::kDoesNotFit; }
 
-// Configurations on each GPU for which the frontier is wrong, and those of which it says nothing.
+// Configurations on each GPU for which the frontier is wrong, and those that it leaves open.
 struct Mistakes {
   size_t wrong = 0;
   size_t open = 0;
