@@ -17,8 +17,8 @@ from .sizes import parse_size, show
 PROGRAM = "hpo memory dry-run"
 READBACKS = 2000
 AMPLE_BYTES = 4 << 40
-# Of --threads: a tenth of a processor that another process wants, too. With 19 a dry run comes to nothing beside
-# busy data loaders: 7 s of processor time took more than 120 s.
+# Of --threads: a tenth of a processor that another process wants, too. With 19 a dry run hardly advances while
+# data loaders are busy: 7 s of processor time took more than 120 s.
 LOW_PRIORITY = 10
 DESCRIPTION = """\
 Runs a PyTorch program unchanged on an emulated GPU until it has seen enough
@@ -171,17 +171,16 @@ def _request(given, gpu, command, allocator, events=None):
         context_bytes=None if given.context is None else parse_size(given.context, "--context"))
 
 
-def _assessed(request):
-    """The document of a run."""
+def _settled(request):
+    """The document of a run that is not one of several."""
     with tempfile.TemporaryDirectory(prefix="hpo-dry-run-") as folder:
-        if request.events is None:
-            request = dataclasses.replace(request, events=os.path.join(folder, "events"))
+        request = dataclasses.replace(request, events=os.path.join(folder, "events"))
         return several.settle(verdict.assess(_run(request), request.gpu))
 
 
 def _dry_run(request):
     """The document of one GPU; where the program runs out of memory, also what it needs."""
-    found = _assessed(request)
+    found = verdict.assess(_run(request), request.gpu)
     found.update(source="run", needs_bytes=None, allocator=request.allocator)
     if found["verdict"] == verdict.DOES_NOT_FIT:
         try:
@@ -223,7 +222,7 @@ def _search(given, gpu, bounds):
     documents = {}
     value = search.next()
     while value is not None:
-        found = _assessed(_request(given, gpu, bounds.put(value, given.command), given.allocator[0]))
+        found = _settled(_request(given, gpu, bounds.put(value, given.command), given.allocator[0]))
         found.update(source="run", needs_bytes=None, allocator=given.allocator[0])
         if found["verdict"] == verdict.UNKNOWN:
             raise DryRunError(f"{bounds.name}={value}: the verdict is unknown: {'; '.join(found['notes'])}")
