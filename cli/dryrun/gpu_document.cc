@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/files/dry_run_package.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo::cli {
@@ -50,17 +51,6 @@ GpuDocument DocumentOf(const nlohmann::json& json) {
   return document;
 }
 
-std::string LastLine(absl::string_view output) {
-  std::string last = "it printed nothing";
-  for (absl::string_view line : absl::StrSplit(output, '\n')) {
-    line = absl::StripAsciiWhitespace(line);
-    if (!line.empty()) last = std::string(line);
-  }
-  absl::string_view shown = last;
-  absl::ConsumePrefix(&shown, "hpo memory dry-run: ");
-  return std::string(shown);
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<GpuDocument>> ReadGpuDocuments(absl::string_view output) {
@@ -70,7 +60,8 @@ absl::StatusOr<std::vector<GpuDocument>> ReadGpuDocuments(absl::string_view outp
       nlohmann::json::parse(output.substr(begin), nullptr, /*allow_exceptions=*/false);
   const auto gpus = json.is_object() ? json.find("gpus") : json.end();
   if (!json.is_object() || gpus == json.end() || !gpus->is_array() || gpus->empty()) {
-    return absl::InvalidArgumentError(LastLine(output));
+    const std::string complaint = DryRunComplaint(output);
+    return absl::InvalidArgumentError(complaint.empty() ? "it printed nothing" : complaint);
   }
   std::vector<GpuDocument> documents;
   for (const nlohmann::json& gpu : *gpus) documents.push_back(DocumentOf(gpu));

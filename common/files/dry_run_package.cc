@@ -3,7 +3,10 @@
 
 #include <filesystem>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/last_line.h"
 #include "common/files/user_folder.h"
 
 namespace hpo {
@@ -37,6 +40,13 @@ std::vector<std::string> DryRunCommand(absl::string_view caller) {
     }
   }
   return {kPython, "-c", FromPythonsPath(caller)};
+}
+
+std::string DryRunComplaint(absl::string_view output) {
+  const std::string last = LastLine(output);
+  absl::string_view text = absl::StripLeadingAsciiWhitespace(last);
+  absl::ConsumePrefix(&text, "hpo memory dry-run: ");
+  return std::string(text);
 }
 
 }  // namespace hpo

@@ -14,4 +14,8 @@ namespace hpo {
 // it is missing, and exits with status 1.
 std::vector<std::string> DryRunCommand(absl::string_view caller);
 
+// Why the package failed, by what it printed: the last line, without its name before it; empty
+// where it printed nothing.
+std::string DryRunComplaint(absl::string_view output);
+
 }  // namespace hpo

@@ -2,6 +2,7 @@
 // messages Preflight and PreflightReport of proto/hpo/v1/worker.proto without protobuf.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,10 +28,15 @@ enum class PreflightState {
   kFailed,     // the program cannot be dry-run, or did not come to a step in time
 };
 
+// Threads that the GPU holds at once; 0: not known.
+inline int64_t ResidentThreads(const DeviceProfile& gpu) {
+  return gpu.multiprocessors * gpu.threads_per_multiprocessor;
+}
+
 // What a dry run says of one GPU.
 struct PreflightNeed {
   std::string capability;  // compute capability, "8.0"
-  int64_t threads = 0;     // that the GPU holds at once: multiprocessors times threads of each
+  int64_t threads = 0;     // ResidentThreads
   PreflightState state = PreflightState::kFailed;
   // The least memory of the GPU with which the program runs: torch's allocator, after it has freed
   // its cache where it must, the CUDA context, workspaces and other libraries. 0 with kFailed.

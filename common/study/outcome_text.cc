@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/last_line.h"
 #include "common/base/limits.h"
 
 namespace hpo {
@@ -114,11 +115,5 @@ std::string DescribeOutcome(const TrialOutcome& outcome) {
 }
 
 void ShortenTexts(TrialOutcome& outcome) { std::visit(TextShortener(), outcome); }
-
-std::string LastLine(absl::string_view text) {
-  text = absl::StripTrailingAsciiWhitespace(text);
-  const size_t line_end = text.rfind('\n');
-  return std::string(line_end == absl::string_view::npos ? text : text.substr(line_end + 1));
-}
 
 }  // namespace hpo

@@ -25,7 +25,4 @@ constexpr absl::string_view kLastOutput = "; its last output:";
 // Texts beyond their limit (common/base/limits.h) lose their middle.
 void ShortenTexts(TrialOutcome& outcome);
 
-// The last line of `text` that is not blank: of a traceback the one that names the error.
-std::string LastLine(absl::string_view text);
-
 }  // namespace hpo

@@ -13,6 +13,7 @@
 #include "common/base/random.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
+#include "memory/plan/space_walk.h"
 
 namespace hpo::memory {
 namespace {
@@ -86,34 +87,13 @@ ParamValue Representative(const Parameter& parameter, const Domain& allowed) {
   return std::visit([](const auto& held) { return ValueAt(held, 0.5); }, allowed);
 }
 
-void AddNames(const std::vector<Condition>& conditions, std::set<std::string>& names) {
-  for (const Condition& condition : conditions) {
-    const bool fact = condition.name == kModelClassFact || condition.name == kModelFamilyFact;
-    names.insert(fact ? kModelNameParameter : condition.name);
-  }
-}
-
-// With those that decide whether a relevant parameter exists, or how far it goes.
-std::set<std::string> WithParents(const SearchSpace& space,
-                                  const std::vector<std::string>& relevant) {
-  std::set<std::string> names(relevant.begin(), relevant.end());
-  for (size_t before = 0; before != names.size();) {
-    before = names.size();
-    for (const Parameter& parameter : space.parameters) {
-      if (names.contains(parameter.name)) AddNames(parameter.when, names);
-    }
-    for (const Narrowing& narrowing : space.narrowings) {
-      if (names.contains(narrowing.name)) AddNames(narrowing.when, names);
-    }
-  }
-  return names;
-}
-
 // Walks through the configurations of a space.
 class Walk {
  public:
   Walk(const SearchSpace& space, const FrontierSpaceOptions& options)
-      : space_(space), options_(options), varied_(WithParents(space, options.relevant)) {
+      : space_(space),
+        options_(options),
+        varied_(WithParents(space, {options.relevant.begin(), options.relevant.end()})) {
     for (const Parameter& parameter : space.parameters) {
       grid_.push_back(ThinnedValues(parameter.domain, options.most_values));
     }

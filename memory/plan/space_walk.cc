@@ -22,16 +22,7 @@ void AddNames(const std::vector<Condition>& conditions, std::set<std::string>& n
 // In the space's order: parents before children.
 std::vector<const Parameter*> RelevantParameters(const SearchSpace& space) {
   const std::span<const char* const> all = MemoryParameters();
-  std::set<std::string> names(all.begin(), all.end());
-  for (size_t before = 0; before != names.size();) {
-    before = names.size();
-    for (const Parameter& parameter : space.parameters) {
-      if (names.contains(parameter.name)) AddNames(parameter.when, names);
-    }
-    for (const Narrowing& narrowing : space.narrowings) {
-      if (names.contains(narrowing.name)) AddNames(narrowing.when, names);
-    }
-  }
+  const std::set<std::string> names = WithParents(space, {all.begin(), all.end()});
   std::vector<const Parameter*> relevant;
   for (const Parameter& parameter : space.parameters) {
     if (names.contains(parameter.name)) relevant.push_back(&parameter);
@@ -54,6 +45,19 @@ ParamValue Value(const Domain& domain, int64_t index) {
 }
 
 }  // namespace
+
+std::set<std::string> WithParents(const SearchSpace& space, std::set<std::string> names) {
+  for (size_t before = 0; before != names.size();) {
+    before = names.size();
+    for (const Parameter& parameter : space.parameters) {
+      if (names.contains(parameter.name)) AddNames(parameter.when, names);
+    }
+    for (const Narrowing& narrowing : space.narrowings) {
+      if (names.contains(narrowing.name)) AddNames(narrowing.when, names);
+    }
+  }
+  return names;
+}
 
 SpaceWalk::SpaceWalk(const SearchSpace& space)
     : space_(space), parameters_(RelevantParameters(space)) {}

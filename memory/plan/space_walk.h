@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "common/base/random.h"
@@ -12,6 +14,9 @@
 #include "common/space/search_space.h"
 
 namespace hpo::memory {
+
+// `names` of parameters, with those that decide whether these exist or how far they go.
+std::set<std::string> WithParents(const SearchSpace& space, std::set<std::string> names);
 
 // Safe from any thread; `space` outlives it.
 class SpaceWalk {

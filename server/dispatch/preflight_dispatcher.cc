@@ -34,7 +34,7 @@ std::vector<DryRunRecord> RowsOf(const HeldProposal& held, const WorkerFacts& fa
   std::vector<PreflightNeed> needs = report.needs;
   if (needs.empty()) needs.emplace_back();
   needs.front().capability = facts.device.capability;
-  needs.front().threads = ThreadsOf(facts.device);
+  needs.front().threads = ResidentThreads(facts.device);
   std::vector<DryRunRecord> rows;
   for (PreflightNeed& need : needs) {
     // A need of nothing would fit everywhere.
@@ -83,7 +83,7 @@ void PreflightDispatcher::LookAhead(const WorkerFacts& facts) {
   for (StudyRuntime* study : state_.studies.All()) {
     const StudyStanding standing = study->standing();
     if (standing.finished || standing.order == StudyOrder::kPause) continue;
-    if (!MayDryRun(*study, facts) || !CheckOffer(*study, facts).ok()) continue;
+    if (!MayDryRun(*study, study->spec(), facts) || !CheckOffer(*study, facts).ok()) continue;
     by_running.emplace(study->open.load().num_held, study);
   }
   for (const auto& [num_running, study] : by_running) {
@@ -121,12 +121,12 @@ std::optional<Preflight> PreflightDispatcher::GiveOut(const std::string& session
 std::vector<DeviceProfile> PreflightDispatcher::OtherGpus(const StudyRuntime& study,
                                                           const WorkerFacts& facts) const {
   using Kind = std::pair<std::string, int64_t>;
-  std::set<Kind> kinds = {Kind(facts.device.capability, ThreadsOf(facts.device))};
+  std::set<Kind> kinds = {Kind(facts.device.capability, ResidentThreads(facts.device))};
   std::vector<DeviceProfile> others;
   for (const WorkerFacts& worker : state_.workers.Alive()) {
     if (!GoesByDryRuns(study.spec(), worker) || !CheckOffer(study, worker).ok()) continue;
     const bool is_new =
-        kinds.insert(Kind(worker.device.capability, ThreadsOf(worker.device))).second;
+        kinds.insert(Kind(worker.device.capability, ResidentThreads(worker.device))).second;
     if (is_new) others.push_back(worker.device);
   }
   return others;

@@ -195,7 +195,7 @@ PreflightStep TrialDispatcher::StepForQueued(StudyRuntime& study, const Asker& a
     const HeldSituation situation{.answered = held->answered,
                                   .held_for = state_.clock.Monotonic() - held->since,
                                   .sure = sure,
-                                  .may_dry_run = MayDryRun(study, asker.facts)};
+                                  .may_dry_run = MayDryRun(study, study.spec(), asker.facts)};
     const PreflightStep step = StepForHeld(situation);
     if (step == PreflightStep::kWait) return step;
     if (IsOverdue(situation)) study.dry_runs.Ended(worker, /*failed=*/true);

@@ -26,7 +26,7 @@ int64_t NumDryRuns(const StudyRuntime& study, const WorkerFacts& facts) {
   const std::vector<DryRunRecord> dry_runs = study.dry_runs.All();
   return std::count_if(dry_runs.begin(), dry_runs.end(), [&](const DryRunRecord& dry_run) {
     return dry_run.position == 0 && dry_run.need.capability == facts.device.capability &&
-           dry_run.need.threads == ThreadsOf(facts.device);
+           dry_run.need.threads == ResidentThreads(facts.device);
   });
 }
 

@@ -36,7 +36,7 @@ std::vector<memory::NeedObservation> NeedsOf(const sampler::History& history) {
 // The findings for GPUs like the worker's.
 std::vector<memory::DryRunFinding> FindingsFor(const WorkerFacts& worker,
                                                std::span<const DryRunRecord> dry_runs) {
-  const int64_t threads = ThreadsOf(worker.device);
+  const int64_t threads = ResidentThreads(worker.device);
   std::vector<memory::DryRunFinding> findings;
   for (const DryRunRecord& dry_run : dry_runs) {
     const PreflightNeed& need = dry_run.need;
@@ -74,10 +74,6 @@ void PlaceLiterally(const memory::FitDecider& decider, const StudySpec& study, c
 }
 
 }  // namespace
-
-int64_t ThreadsOf(const DeviceProfile& device) {
-  return device.multiprocessors * device.threads_per_multiprocessor;
-}
 
 bool GoesByDryRuns(const StudySpec& study, const WorkerFacts& worker) {
   if (worker.preflight == PreflightAbility::kNone) return false;

@@ -27,9 +27,6 @@ struct MemoryKnowledge {
   std::shared_ptr<memory::ReplayTable> replays;
 };
 
-// That the GPU holds at once, as PreflightNeed has them; 0: not known.
-int64_t ThreadsOf(const DeviceProfile& device);
-
 // Whether the worker dry-runs configurations of the study before it is given them: the study or the
 // worker asks for it, the worker can, and decisions for it go by LearnedNeed.
 bool GoesByDryRuns(const StudySpec& study, const WorkerFacts& worker);

@@ -5,8 +5,8 @@
 
 namespace hpo::server {
 
-bool MayDryRun(const StudyRuntime& study, const WorkerFacts& worker) {
-  return GoesByDryRuns(study.spec(), worker) && !study.dry_runs.HasGivenUp(worker.worker);
+bool MayDryRun(const StudyRuntime& study, const StudySpec& spec, const WorkerFacts& worker) {
+  return GoesByDryRuns(spec, worker) && !study.dry_runs.HasGivenUp(worker.worker);
 }
 
 absl::StatusOr<ServerEpoch> BeginEpoch(Store& store, absl::Time now) {

@@ -43,8 +43,8 @@ struct ServerEpoch {
 absl::StatusOr<ServerEpoch> BeginEpoch(Store& store, absl::Time now);
 
 // Whether the worker can dry-run one more configuration of the study: GoesByDryRuns, and its last
-// three dry runs have not all failed.
-bool MayDryRun(const StudyRuntime& study, const WorkerFacts& worker);
+// three dry runs have not all failed. `spec` is the study's.
+bool MayDryRun(const StudyRuntime& study, const StudySpec& spec, const WorkerFacts& worker);
 
 // Each member is constant or thread-safe.
 struct SchedulerState {
@@ -66,10 +66,11 @@ struct SchedulerState {
   // The same by a history of the study that the caller has.
   MemoryKnowledge KnowledgeBy(const sampler::History& history, const StudyRuntime& study,
                               const WorkerFacts& worker) const {
+    const StudySpec spec = study.spec();
     const std::vector<DryRunRecord> dry_runs = study.dry_runs.All();
     return KnowledgeFor(
-        study.spec(), worker,
-        {.history = history, .dry_runs = dry_runs, .may_dry_run = MayDryRun(study, worker)},
+        spec, worker,
+        {.history = history, .dry_runs = dry_runs, .may_dry_run = MayDryRun(study, spec, worker)},
         calibration.Snapshot(), replays);
   }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/last_line.h"
+
 namespace hpo {
 namespace {
 

@@ -16,6 +16,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
+#include "common/base/last_line.h"
 #include "common/base/status.h"
 #include "common/command_line/terminal_text.h"
 #include "common/files/read_file.h"
@@ -59,11 +60,6 @@ absl::Status CopyLogFrom(const std::string& path, int64_t from, const std::strin
   const int error = errno;
   unlink(copy_path.c_str());
   return FileError(error, copy_path);
-}
-
-std::string LastLine(absl::string_view text) {
-  text = absl::StripTrailingAsciiWhitespace(text);
-  return std::string(text.substr(text.rfind('\n') + 1));
 }
 
 class RunningAttempt {

@@ -7,6 +7,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/files/dry_run_package.h"
 #include "common/files/read_file.h"
 #include "common/files/write_file.h"
 #include "worker/agent/preflight/dry_run_document.h"
@@ -63,7 +64,7 @@ absl::Status CheckDryRunPackage(const std::vector<std::string>& program,
         absl::StrCat("hpo_dryrun was not done after ", absl::FormatDuration(kCheckTime)));
   }
   if (end->code == 0) return absl::OkStatus();
-  const std::string why = LastComplaint(LogTail(log, 0, kComplaintLines));
+  const std::string why = DryRunComplaint(LogTail(log, 0, kComplaintLines));
   return absl::FailedPreconditionError(why.empty() ? "hpo_dryrun " + DescribeExit(*end) : why);
 }
 

@@ -12,8 +12,8 @@
 #include "absl/strings/strip.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
+#include "common/files/dry_run_package.h"
 #include "nlohmann/json.hpp"
-#include "worker/agent/preflight/emulated_gpus.h"
 
 namespace hpo::agent {
 namespace {
@@ -65,24 +65,13 @@ std::string WhyNone(const DryRunEnd& end) {
   if (end.timed_out) {
     return absl::StrCat("the dry run was not done after ", absl::FormatDuration(end.took));
   }
-  const std::string complaint = LastComplaint(end.complaint);
+  const std::string complaint = DryRunComplaint(end.complaint);
   if (complaint.empty()) return absl::StrCat("hpo_dryrun ", end.how);
   // Its own option is given by the worker's.
   return absl::StrReplaceAll(complaint, {{"--timeout", "--preflight-timeout"}});
 }
 
 }  // namespace
-
-std::string LastComplaint(absl::string_view lines) {
-  std::string last;
-  for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
-    const absl::string_view text = absl::StripAsciiWhitespace(line);
-    if (!text.empty()) last = std::string(text);
-  }
-  absl::string_view text = last;
-  absl::ConsumePrefix(&text, "hpo memory dry-run: ");
-  return std::string(text);
-}
 
 PreflightReport FailedReport(const std::string& id, const DeviceProfile& own, absl::string_view why,
                              absl::Duration took) {

@@ -31,9 +31,6 @@ PreflightReport ReportOf(const std::string& id, const std::vector<DeviceProfile>
 PreflightReport FailedReport(const std::string& id, const DeviceProfile& own, absl::string_view why,
                              absl::Duration took);
 
-// The last line that is not empty, without the name of the program before it.
-std::string LastComplaint(absl::string_view lines);
-
 // "requires 9.8 GiB of 12.0 GiB, dry-run in 8 s".
 std::string DescribeReport(const PreflightReport& report, Bytes total);
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/protocol/preflight.h"
 
 namespace hpo::agent {
 namespace {
@@ -16,10 +17,6 @@ std::string ProductOf(const DeviceProfile& gpu) {
 }
 
 }  // namespace
-
-int64_t ResidentThreads(const DeviceProfile& gpu) {
-  return gpu.multiprocessors * gpu.threads_per_multiprocessor;
-}
 
 std::vector<DeviceProfile> GpusOfDryRun(const DeviceProfile& own,
                                         const std::vector<DeviceProfile>& others) {

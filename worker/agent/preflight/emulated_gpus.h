@@ -9,9 +9,6 @@
 
 namespace hpo::agent {
 
-// Threads that the GPU holds at once; 0: not known.
-int64_t ResidentThreads(const DeviceProfile& gpu);
-
 // `own`, then those of `others` that a dry run for `own` answers for: of its compute capability and
 // with no more threads, each shape once, at most kMostOthers.
 std::vector<DeviceProfile> GpusOfDryRun(const DeviceProfile& own,
