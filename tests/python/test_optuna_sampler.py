@@ -211,6 +211,14 @@ def test_the_first_trials_of_several_threads_differ():
         assert len({repr(sorted(trial.params.items())) for trial in study.trials}) == 12
 
 
+def test_the_first_trials_differ_where_each_repeats_a_part_of_another():
+    for seed in range(60, 75):
+        study = optuna.create_study(sampler=HpoSampler(seed=seed))
+        for trial in [study.ask() for _ in range(4)]:
+            finite(trial)
+        assert len({repr(sorted(trial.params.items())) for trial in study.trials}) == 4, seed
+
+
 def test_a_part_of_a_configuration_may_be_repeated(recwarn):
     """Of all trials it has only "model", which is used up after two; of some "depth" or "c"."""
     for group in (False, True):

@@ -26,7 +26,11 @@ class _Trials:
         return told(trial, self.axes, self.signs, self.constraints)
 
     def have_more(self, known: "Mapping[int, Any]") -> bool:
-        """Whether there are parameters beside those of the space, leaving out trials that are known."""
+        """Whether there are parameters beside those of the space, leaving out trials that are known. Before a
+        trial has ended this is False: nobody knows then whether the parameters that follow have enough values to
+        tell repeated ones apart."""
+        if not any(trial.state.is_finished() for trial in self.others.values()):
+            return False
         return self.axes.miss_some_of(self.own) or any(
             self.axes.miss_some_of(trial) for number, trial in self.others.items() if number not in known)
 
