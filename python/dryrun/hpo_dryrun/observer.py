@@ -228,8 +228,9 @@ class Observer:
         events.drain()
 
     def _look(self):
-        """Called in the main thread, a few times a second."""
-        if self._off:
+        """Called in the main thread, a few times a second, also while that initializes CUDA and holds torch's lock,
+        for which every function of torch.cuda would wait."""
+        if self._off or not self._torch.cuda.is_initialized():
             return
         if self._peaks.num_allocations(self._torch.cuda.current_device()) - self._drained_at > DRAIN_EVERY:
             self._drain()

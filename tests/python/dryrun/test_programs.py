@@ -118,6 +118,22 @@ def test_out_of_memory_at_the_first_allocation():
     assert found["out_of_memory"]["phase"] == "load"
 
 
+SLOW_TO_INITIALIZE = """
+import threading, time, torch
+class Slow(threading.local):
+    def __delattr__(self, name):  # Torch holds a lock; then it notes that CUDA is initialized.
+        super().__delattr__(name)
+        time.sleep(1)
+torch.cuda._tls = Slow()
+torch.ones(1 << 20, device="cuda")
+"""
+
+
+def test_a_look_at_the_program_waits_for_the_initialization_of_cuda():
+    found = document(["--gpu", "t4", "--timeout", "60"], [sys.executable, "-c", SLOW_TO_INITIALIZE])["gpus"][0]
+    assert found["peak_allocated_bytes"] == 4 << 20
+
+
 def test_a_loop_without_an_end_is_ended():
     loop = [sys.executable, "-c", "import torch\nx = torch.ones(9, 9, device='cuda')\nwhile not (x @ x).sum().item(): x = x @ x"]
     found = document(["--gpu", "t4", "--readbacks", "50"], loop, status=1)["gpus"][0]
