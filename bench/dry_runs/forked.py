@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import runpy
+import signal
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,8 @@ class Server:
         """The document of the program with "error": None; else {"error": line}."""
         from hpo_dryrun import errors, several, verdict
         run = self.run(program, arguments, events=str(self._scratch / "run.events"), **options)
+        if run.status == -signal.SIGALRM:
+            return {"error": f"no end in {LIMIT_S} s"}
         try:
             return {**several.settle(verdict.assess(run, self.gpu)), "error": None}
         except errors.DryRunError as error:
@@ -106,7 +109,8 @@ def leave_weights_unset():
 
 
 def become(task):
-    """In the child: runs the program to its end and ends the process as Python would."""
+    """In the child: runs the program to its end and ends the process as Python would; after LIMIT_S as an alarm."""
+    signal.alarm(LIMIT_S)
     folder = pathlib.Path(task["folder"])
     os.environ.update(HPO_EMULATED_STATE=str(folder / "run.state"), HPO_DRY_RUN_RECORD=str(folder / "run.record"))
     if task.get("memory_bytes"):

@@ -17,14 +17,20 @@ ROWS = ROOT / "bench" / "results" / "dry_run" / "peft_rows.json"
 PROGRAM = ROOT / "bench" / "dry_runs" / "programs" / "peft_step.py"
 PACKAGES = ("torch", "transformers", "peft", "transformers.models.llama.modeling_llama")
 GPU, TORCH = "l40s", "2.13"
+PEFT = "0.20.0"  # the first after the state that the rows were written with
 # 690 tokens come to 22.25 GB, 698 to 22.31; 22.29 is published.
 FITTED, LENGTH = "lora--rank32", 698
 
 
-def run(build, torches, tell, length=LENGTH, names=None):
-    """Rows with "predicted", bytes, or "error". Without the folder of their torch, that of the environment runs."""
-    folder = versions.folder_of(TORCH, torches) if torches is not None and torches.is_dir() else None
-    server = forked.Server(build, GPU, PACKAGES, folders=[folder] if folder else [])
+def run(build, torches, pefts, tell, length=LENGTH, names=None):
+    """Rows with "predicted", bytes, or "error". Without the folder of their torch, or of their PEFT, that of the
+    environment runs."""
+    wanted = [versions.folder_of(TORCH, torches) if torches is not None and torches.is_dir() else None,
+              pefts / PEFT if pefts is not None else None]
+    for name, folder in zip((f"torch {TORCH}", f"PEFT {PEFT}"), wanted):
+        if folder is None or not folder.is_dir():
+            tell(f"{name} is not here: the environment's runs")
+    server = forked.Server(build, GPU, PACKAGES, folders=[folder for folder in wanted if folder and folder.is_dir()])
     results = []
     for row in json.loads(ROWS.read_text(encoding="utf-8"))["rows"]:
         if names is not None and row["name"] not in names:

@@ -20,7 +20,7 @@ TIMMS = {"1.12": "0.6.13", "2.4": "1.0.9", "2.9": "1.0.24"}
 REPORTED, TUNING = "reported", "tuning"
 # Dry runs need torch 2.4 or later. Programs of 1.12 run with the environment's, and are given the context of theirs.
 OLD_TORCH = {"1.12": "11.3"}
-FITS, TIGHT, DOES_NOT_FIT = "fits", "tight", "does not fit"
+FITS, TIGHT = "fits", "tight"
 
 
 def next_larger(batch):
@@ -51,21 +51,23 @@ def server_of(version, gpu, build, torches, timms):
 
 
 def compared(row, server):
-    """The row with the verdicts at its batch and at the next larger one, and what they come to."""
+    """The row with the verdicts at its batch and at the next larger one, and what they come to. timm takes the next
+    smaller batch after any RuntimeError, so an error of the program's own at the larger one is as good as no memory."""
     work, layout = row["table"].split("-")[:2]
     batch = int(row["batch"])
     found = [server.document(PROGRAM, [row["model"], row["size"], tried, work, layout])
              for tried in (batch, next_larger(batch))]
-    if any(document["error"] for document in found):
-        return {**row, "outcome": "error", "verdict": "error", "spare_mib": [],
-                "error": next(document["error"] for document in found if document["error"])}
-    at, above = (document["verdict"] for document in found)
+    errors = [document["error"] for document in found]
+    if errors[0] or errors[1] and "RuntimeError:" not in errors[1]:
+        return {**row, "outcome": "error", "verdict": "error", "found": errors[0] or errors[1]}
+    at, above = (document.get("verdict") for document in found)
     outcome = ("too high" if above in (FITS, TIGHT) else "equal" if at in (FITS, TIGHT) else
                "unknown" if "unknown" in (at, above) else "too low")
     # Of the largest batch that the dry runs let through.
     verdict = above if outcome == "too high" else at
-    return {**row, "outcome": outcome, "verdict": verdict, "error": None,
-            "spare_mib": [document["spare_bytes"] >> 20 for document in found]}
+    spare = [f"{document['spare_bytes'] >> 20} MiB" if not document["error"] else "nothing, as it fails"
+             for document in found]
+    return {**row, "outcome": outcome, "verdict": verdict, "found": f"{verdict}, to spare {' and '.join(spare)}"}
 
 
 def drawn(rows, number):
@@ -93,8 +95,8 @@ def run(build, torches, timms, half, number, tell):
 
 
 def described(row):
-    return (f"{row['table']:27} {row['model']:40} {row['size']:4} published {row['batch']:>4}: {row['outcome']}, "
-            + (row["error"] or f"{row['verdict']}, to spare {row['spare_mib'][0]} and {row['spare_mib'][1]} MiB"))
+    return (f"{row['table']:27} {row['model']:40} {row['size']:4} published {row['batch']:>4}: "
+            f"{row['outcome']}, {row['found']}")
 
 
 def judged(results):

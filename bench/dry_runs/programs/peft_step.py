@@ -41,12 +41,13 @@ def base_model():
     return model
 
 
-def adapted(model, given):
-    given = dict(given)
+def adapted(model, row):
+    given = dict(row["config"])
     kind = peft.PeftType(given.pop("peft_type"))
     made = peft.mapping.PEFT_TYPE_TO_CONFIG_MAPPING[kind]
     known = {field.name for field in dataclasses.fields(made)}
-    return peft.get_peft_model(model, made(**{name: value for name, value in given.items() if name in known}))
+    return peft.get_peft_model(model, made(**{name: value for name, value in given.items() if name in known}),
+                               autocast_adapter_dtype=row.get("autocast_adapter_dtype", True))
 
 
 def step(model, optimizer, length):
@@ -66,7 +67,7 @@ def main():
     name, length = sys.argv[1], int(sys.argv[2])
     rows = json.loads(TABLE.read_text(encoding="utf-8"))["rows"]
     row = next(row for row in rows if row["name"] == name)
-    model = adapted(base_model(), row["config"]).train()
+    model = adapted(base_model(), row).train()
     optimizer = torch.optim.AdamW(model.parameters(), **row["optimizer"])
     output = None
     for tokens in (64, 64, length):  # the longest batch is not the first one
