@@ -33,6 +33,8 @@ gpus            one for each GPU; of a search, that of the largest value:
   out_of_memory null, or: message (torch's), phase, step, device, requested_bytes, allocated_bytes,
                 reserved_bytes, count
   steps, steps_alike (whether the last three were), evaluation (whether one was seen)
+  ended_early   whether the dry run ended the program
+  epoch_steps   optimizer steps at the end of the epoch that it was in, by its data loader; null: not known
   device, rank, ranks    the process and the GPU of the machine that these figures are of; number of processes
   devices       of several processes or GPUs: those figures for each, else empty
   values        what depended on values that are not known

@@ -85,7 +85,7 @@ def parser():
              "all: every GPU that this build of torch has kernels for; list: show them")
     add("--count", type=_count, metavar="N", default=1, help="number of GPUs of the machine [default: 1]")
     add("--steps", type=_steps, metavar="N",
-        help="optimizer steps to see [default: until three are alike, at most 30]")
+        help="optimizer steps to see [default: until three are alike, at most 30; more where an evaluation follows soon]")
     add("--timeout", type=_positive, metavar="SECONDS", default=300.0, help="of each run [default: 300]")
     add("--largest", metavar="NAME=LOW:HIGH", help="find the largest number for {NAME} in the command that fits")
     add("--allocator", action="append", metavar="SETTINGS",
@@ -188,8 +188,9 @@ def _dry_run(request):
         except DryRunError as error:
             found["notes"].append(f"with ample memory: {error}")
             return found
-        for name in ("phases", "modules", "steps", "steps_alike", "evaluation", "required_bytes", "other_bytes",
-                     "peak_allocated_bytes", "peak_reserved_bytes", "fragmentation_bytes", "events"):
+        for name in ("phases", "modules", "steps", "steps_alike", "evaluation", "ended_early", "epoch_steps",
+                     "required_bytes", "other_bytes", "peak_allocated_bytes", "peak_reserved_bytes",
+                     "fragmentation_bytes", "events"):
             found[name] = more[name]
         found["needs_bytes"] = more["required_bytes"]
         found["seconds"] = round(found["seconds"] + more["seconds"], 1)

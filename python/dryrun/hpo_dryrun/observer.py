@@ -1,11 +1,12 @@
 """Runs inside the program: counts its steps, measures its phases, writes the record and ends the program.
 
 Each process of the program that uses a GPU writes a record of its own, HPO_DRY_RUN_RECORD with ".PID" appended.
-The record is written again after every step, so that a process which ends without warning has left one. Its
-fields:
+The record is written again after every step, and several times a second when enough has been seen, so that a process
+which ends without warning has left one. Its fields:
     end           null while the program runs; else "enough", "exit" or "readbacks"
     until         the time (time.time) at which the launcher may end the program; null: not yet
     rank, world_size, local_world_size
+    epoch (batches taken and of all, of the data loader in use; null until the end)
     steps, alike, phase, phases, devices, out_of_memory, error, error_type, endless, backwards, gpu_name,
     torch, cuda, overhead, modules, values, events, reads_free_memory,
     stand_in (names of packages whose stand-in was imported)
@@ -20,11 +21,12 @@ import os
 import sys
 import time
 
-from . import events, extensions, modules, overheads, packages, shadow, steps, torch_build
+from . import epochs, events, extensions, modules, overheads, packages, shadow, steps, torch_build
 from .peaks import Peaks
 from .watch import Watch
 
 DRAIN_EVERY = 50_000  # allocations
+SAVE_EVERY_S = 0.2
 _observer = None
 _overhead = None
 
@@ -88,6 +90,7 @@ class Observer:
         self._backwards = 0
         self._watch = None
         self._drained_at = 0
+        self._saved_at = 0.0
         self._cpu_steps = 0
         self._oom = None
         self._endless = None
@@ -201,10 +204,15 @@ class Observer:
         shadow.note_step()
         self._modules.use_devices(self._peaks.used_devices())
         self._all_stepped = self._all_stepped or not self._waiting_optimizers()
+        was_enough = self._steps.enough
         self._steps.step(self._peaks.take(), time.time(), self._all_stepped)
+        if self._steps.enough and not was_enough:
+            progress = epochs.progress()
+            if progress is not None:
+                self._steps.expect_end_of_epoch(*progress)
         if self._steps.is_over(time.time()):
             self._finish("enough")
-        else:
+        elif not was_enough or time.time() - self._saved_at > SAVE_EVERY_S:
             self._save()
 
     def _waiting_optimizers(self):
@@ -295,6 +303,7 @@ class Observer:
             _end(0)
 
     def _save(self):
+        self._saved_at = time.time()
         _write(self._record(None))
 
     def _record(self, end):
@@ -302,6 +311,7 @@ class Observer:
         devices = self._peaks.used_devices()
         phases = self._steps.peaks(self._peaks.take())
         return {"end": end, "until": self._steps.until, "steps": self._steps.count, "alike": self._steps.alike,
+                "epoch": epochs.progress() if end else None,
                 "enough": self._steps.enough, "phase": self._steps.where, "backwards": self._backwards,
                 "endless": self._endless, "out_of_memory": self._oom,
                 "error_type": self._error and self._error[0], "error": self._error and self._error[1],

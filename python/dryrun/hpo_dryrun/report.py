@@ -58,9 +58,18 @@ def _details(gpu):
         lines += ["", "Memory at the peak, by module:", *_aligned(_module_rows(gpu), 1)]
     alike = ", the last three alike" if gpu["steps_alike"] else ""
     seen = f"{gpu['steps']} optimizer step{'' if gpu['steps'] == 1 else 's'}{alike}"
-    evaluation = "an evaluation" if gpu["evaluation"] else "no evaluation"
-    lines += ["", f"Seen: {seen}; {evaluation}; {_ranks(gpu)}torch {gpu['torch']}; {gpu['seconds']:.0f} s."]
+    lines += ["", f"Seen: {seen}; {_evaluation(gpu)}; {_ranks(gpu)}torch {gpu['torch']}; {gpu['seconds']:.0f} s."]
     return lines
+
+
+def _evaluation(gpu):
+    if gpu["evaluation"]:
+        return "an evaluation"
+    if not gpu["ended_early"]:
+        return "no evaluation"
+    if gpu["epoch_steps"] is None:
+        return "no evaluation until then: if the program has one, --steps goes on for longer"
+    return f"no evaluation until then: if the program has one, --steps {gpu['epoch_steps'] + 1} goes on to the next epoch"
 
 
 def _ranks(gpu):

@@ -2,6 +2,7 @@
 what happens and when."""
 
 import dataclasses
+import math
 
 LOAD, FIRST_STEP, STEADY_STEP, EVALUATION, AFTER = "load", "first_step", "steady_step", "evaluation", "after_steps"
 ALIKE_STEPS = 3
@@ -13,6 +14,11 @@ WAIT_S = (1.0, 10.0)  # bounds of the time for which an evaluation is awaited, a
 def _larger(one, other):
     """{device: (allocated, reserved)} with the larger of each."""
     return {device: tuple(map(max, one.get(device, (0, 0)), other.get(device, (0, 0)))) for device in {*one, *other}}
+
+
+def steps_left(steps, taken, batches):
+    """Optimizer steps to the end of an epoch of `batches`, after `steps` with `taken` of them."""
+    return math.ceil((batches - taken) / max(1, round(taken / max(steps, 1))))
 
 
 @dataclasses.dataclass
@@ -33,7 +39,8 @@ class Steps:
     where there are more of them than before every other step: else they belong to the step, as a teacher's do.
     Enough has been seen after three steps whose peaks are alike, or 30 steps, or the number that was asked for.
     Then an evaluation is awaited, unless one has been seen, for as long as the steps took, at least a second and
-    at most ten. An evaluation that begins in that time runs until it ends, or for as long again.
+    at most ten. Where the epoch is known to end in about ten seconds, the steps up to the third one of the next epoch
+    are awaited, for 20 s at most. An evaluation that begins in that time runs until it ends, or for as long again.
     """
 
     def __init__(self, wanted=None, wait=WAIT_S):
@@ -45,8 +52,11 @@ class Steps:
         self._in_load = True
         self._forward_only = False
         self._began = None
+        self._stepped_at = None
+        self._shortest_s = math.inf  # from one step to the next
         self._enough_at = None
         self._evaluation_at = None
+        self._last_awaited = math.inf  # number of the step after which no evaluation is awaited
         self._late = 0  # of the steps, those that were only seen while an evaluation was awaited
 
     @property
@@ -95,6 +105,9 @@ class Steps:
         """An optimizer has stepped."""
         self._in_load = False
         self._began = now if self._began is None else self._began
+        if self._stepped_at is not None:
+            self._shortest_s = min(self._shortest_s, now - self._stepped_at)
+        self._stepped_at = now
         self._forward_only = False
         self.boundary(peaks)
         self._parts.append(self._part)
@@ -104,6 +117,13 @@ class Steps:
         elif self._is_enough(all_optimizers_stepped):
             self._enough_at = now
             self._patience = min(max(now - self._began, self._wait[0]), self._wait[1])
+
+    def expect_end_of_epoch(self, taken, batches):
+        """`taken` of the epoch's `batches` have been taken. Called when enough has been seen."""
+        left = steps_left(self.count, taken, batches)
+        if left * self._shortest_s <= self._wait[1]:
+            self._patience = max(self._patience, 2 * self._wait[1])
+            self._last_awaited = self.count + left + ALIKE_STEPS
 
     def _is_enough(self, all_optimizers_stepped):
         if self._wanted is not None:
@@ -130,7 +150,7 @@ class Steps:
         if not self.enough:
             return False
         over = self._evaluation_at is not None and not self._forward_only
-        return over or now >= self.until
+        return over or now >= self.until or self.count >= self._last_awaited
 
     def _usual_forwards(self):
         """Of passes without gradients before a step, in every step."""

@@ -5,6 +5,7 @@ import re
 from . import packages
 from .errors import DryRunError
 from .sizes import show
+from .steps import steps_left
 
 FITS, TIGHT, DOES_NOT_FIT, UNKNOWN = "fits", "tight", "does not fit", "unknown"
 _OOM = re.compile(r"^.*?((?:CUDA|HIP) out of memory\. Tried to allocate .*)$", re.MULTILINE)
@@ -27,8 +28,10 @@ def assess(run, gpu):
         "spare_bytes": worst["total_bytes"] - worst["required_bytes"],
         "phases": _phases(records), "modules": record.get("modules", {}).get(str(worst["device"]), [])[:10],
         "steps": min(record["steps"] for record in records), "steps_alike": all(r["alike"] for r in records),
-        "evaluation": any("evaluation" in r["phases"] for r in records), "ranks": len(records),
-        "devices": [device for _, device in devices] if len(devices) > 1 else [], "values": record["values"], "events": record.get("events"), "torch": record["torch"],
+        "evaluation": any("evaluation" in r["phases"] for r in records), "ended_early": _ended_early(run, records),
+        "epoch_steps": max(map(_epoch_steps, records)) or None, "ranks": len(records),
+        "devices": [device for _, device in devices] if len(devices) > 1 else [],
+        "values": record["values"], "events": record.get("events"), "torch": record["torch"],
         "least_bytes": None, "reads_free_memory": any(r.get("reads_free_memory") for r in records),
         "seconds": round(run.seconds, 1), "out_of_memory": None, "notes": _notes(run, records)}
     if out_of_memory is not None:
@@ -36,6 +39,18 @@ def assess(run, gpu):
     found["endless"] = found["steps"] == 0 and any(record["end"] == "readbacks" for record in records)
     found["verdict"] = of(found)
     return found
+
+
+def _ended_early(run, records):
+    """Whether the dry run ended the program, not the program itself."""
+    return run.timed_out or any(record["end"] != "exit" for record in records)
+
+
+def _epoch_steps(record):
+    """Optimizer steps at the end of the epoch that the program was in; 0: not known."""
+    if not record.get("epoch"):
+        return 0
+    return record["steps"] + steps_left(record["steps"], *record["epoch"])
 
 
 def _device(record, device):

@@ -43,6 +43,18 @@ def test_it_ends_when_it_has_seen_enough(trained):
     assert list(trained["phases"]) == ["load", "first_step", "steady_step", "evaluation"]
 
 
+def test_an_evaluation_at_the_end_of_a_longer_epoch_is_awaited():
+    found = document(["--gpu", "a100"], [*TRAINING, "--batches", "300", "--batch", "8"])["gpus"][0]
+    assert found["evaluation"] and 300 <= found["steps"] < 600
+
+
+def test_an_evaluation_that_would_take_long_to_come_is_named():
+    lines = dry_run(["--gpu", "a100"], [*TRAINING, "--batches", "1000000", "--batch", "2"]).stdout.splitlines()
+    seen, = [line for line in lines if line.startswith("Seen: ")]
+    assert "no evaluation until then: if the program has one, --steps 100000" in seen
+    assert "goes on to the next epoch" in seen
+
+
 def test_the_required_memory_is_the_sum_of_its_parts(trained):
     assert trained["context_bytes"] == 300 * MIB and trained["overhead_source"] == "--context"
     assert trained["required_bytes"] == trained["peak_reserved_bytes"] + 300 * MIB + trained["workspace_bytes"] + \

@@ -8,7 +8,7 @@ import sys
 import pytest
 from hpo_dryrun import ample, command, gpus, largest, launch, replay, report, several, sizes, verdict
 from hpo_dryrun.errors import DryRunError, UsageError
-from hpo_dryrun.steps import Steps
+from hpo_dryrun.steps import Steps, steps_left
 
 MIB = 1 << 20
 
@@ -56,6 +56,21 @@ def test_three_alike_steps_are_enough_and_an_evaluation_is_awaited():
     found = program.steps.peaks(peaks(1))
     assert {phase: values[0][0] // MIB for phase, values in found.items()} == {
         "load": 10, "first_step": 50, "steady_step": 80}
+
+
+def test_the_end_of_an_epoch_is_awaited_where_it_comes_soon():
+    for batches in (7, 12):  # three of them are taken, in two seconds each
+        program = Program(wait=(2, 10))
+        for _ in range(3):
+            program.forward(True, 70)
+            program.step(80)
+        program.steps.expect_end_of_epoch(3, batches)
+        awaited = 0
+        while not program.forward(True, 70) and not program.step(80):
+            awaited += 1
+        assert awaited == (6 if batches == 7 else 2), "to the third step of the next epoch; as long as the steps took"
+    assert steps_left(steps=5, taken=20, batches=30) == 3, "four batches for each step"
+    assert steps_left(steps=0, taken=2, batches=30) == 14
 
 
 def test_an_evaluation_is_seen_to_its_end():

@@ -16,8 +16,10 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=50)
+    parser.add_argument("--batches", type=int, default=4, help="of an epoch")
     given = parser.parse_args()
-    data = torch.utils.data.TensorDataset(torch.zeros(4 * given.batch, 64), torch.zeros(4 * given.batch, dtype=torch.long))
+    size = given.batches * given.batch
+    data = torch.utils.data.TensorDataset(torch.zeros(size, 64), torch.zeros(size, dtype=torch.long))
     loader = torch.utils.data.DataLoader(data, given.batch, num_workers=given.workers, pin_memory=True)
     model = torch.nn.Sequential()
     model.add_module("stem", torch.nn.Linear(64, given.width))
