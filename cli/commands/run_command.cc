@@ -462,6 +462,14 @@ absl::Status WithAdviceForRun(const RunOptions& options, const std::string& stud
                       absl::StrReplaceAll(error.message(), {{edit, Again(options, {"--edit"})}}));
 }
 
+void WarnOfNoDryRuns(const RunOptions& options, const StudySpec& spec, RunVoice& voice) {
+  if (spec.memory.preflight == MemoryPreflight::kDryRun && UsesCpu(options)) {
+    voice.Say(
+        "warning: memory.preflight: no configuration is dry-run, as a dry run emulates a GPU, and "
+        "the worker uses the CPU");
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
@@ -521,6 +529,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   if (update != StudyUpdate{}) {
     HPO_RETURN_IF_ERROR(client.studies().UpdateStudy(spec.name, update).status());
   }
+  WarnOfNoDryRuns(options, spec, voice);
   if (!own.json) {
     own.out << "study " << spec.name << ": hpo-worker "
             << absl::StrJoin(local.worker_arguments, " ", AppendShellWord) << "\n"

@@ -234,7 +234,10 @@ absl::StatusOr<int> Show(Session& session, const StudyDryRunOptions& options,
 
 absl::StatusOr<int> DryRun(Session& session, const StudyDryRunOptions& options) {
   HPO_ASSIGN_OR_RETURN(const StudyOverrides overrides, OverridesFromEnvironment());
-  HPO_ASSIGN_OR_RETURN(const StudySpec study, LoadStudy(options.study, overrides));
+  const absl::StatusOr<StudySpec> loaded = LoadStudy(options.study, overrides);
+  // Not the status of a configuration that does not fit, which a missing file's would be.
+  if (!loaded.ok()) return absl::InvalidArgumentError(loaded.status().message());
+  const StudySpec& study = *loaded;
   HPO_ASSIGN_OR_RETURN(const ConfigurationCommand command,
                        ConfigurationCommand::Create(study, options.command));
   if (command.IsTheSameForAll()) {

@@ -66,6 +66,15 @@ CLI::Validator CountOrAll() {
   return CLI::Validator(check, /*validator_desc=*/"");
 }
 
+// Without a study the package prints it.
+CLI::Validator NotTheList() {
+  const auto check = [](const std::string& text) -> std::string {
+    if (text != "list") return "";
+    return "expected GPUs, got 'list'; hpo memory dry-run --gpu list, without a study, shows them";
+  };
+  return CLI::Validator(check, /*validator_desc=*/"");
+}
+
 void Declare(CLI::App& app, StudyDryRunOptions& options, std::string& sample) {
   app.add_option("study", options.study, "Study file")->type_name("STUDY.yaml")->required();
   for (const PassedOn& one : kPassedOn) {
@@ -77,7 +86,7 @@ void Declare(CLI::App& app, StudyDryRunOptions& options, std::string& sample) {
         },
         one.help);
     option->type_name(one.value);
-    if (name == "--gpu") option->required();
+    if (name == "--gpu") option->required()->check(NotTheList());
   }
   app.add_option("--sample", sample,
                  "Most configurations to dry-run; what holds for the others is concluded. all: "

@@ -209,8 +209,7 @@ std::string DescribeDryRuns(const DryRunCounts& counts) {
   if (counts.uncertain > 0) absl::StrAppend(&text, ", ", counts.uncertain, " uncertain");
   if (counts.failed > 0) absl::StrAppend(&text, ", ", counts.failed, " failed");
   if (counts.saved > absl::ZeroDuration()) {
-    absl::StrAppend(&text, "; saved about ",
-                    absl::StrFormat("%.1f", absl::ToDoubleHours(counts.saved)), " GPU hours");
+    absl::StrAppend(&text, "; saved about ", ShortDuration(counts.saved), " of a GPU");
   }
   return counts.trouble.empty() ? text : absl::StrCat(text, "; ", counts.trouble);
 }

@@ -77,7 +77,7 @@ std::string DescribeExcess(const Trial& trial, const MetricConstraint& constrain
 // Note, tags and attributes, a line each, every name padded to `width` columns; empty: none.
 std::string AttributeLines(const Attributes& attributes, int width);
 
-// "21 in 3m10s: 9 did not fit, 1 failed; saved about 0.4 GPU hours".
+// "21 in 3m10s: 9 did not fit, 1 failed; saved about 24m of a GPU".
 std::string DescribeDryRuns(const DryRunCounts& counts);
 
 // "OOM 2 met (1 recovered), 1 predicted".

@@ -78,7 +78,8 @@ struct DryRunCounts {
   // GPU time that the refused configurations would have taken: of each one the median time from a
   // start to an out-of-memory error, or, where there was none, to the first measurement.
   absl::Duration saved;
-  std::string trouble;  // which workers make none any more, and why; empty: all do
+  // Which workers make none any more, and why; else why the last one that failed did; empty: none.
+  std::string trouble;
   bool operator==(const DryRunCounts&) const = default;
 };
 

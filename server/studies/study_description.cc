@@ -87,17 +87,24 @@ std::string WaitingFor(const SchedulerState& state, const StudyRuntime& study,
   return std::string(CheckServes(study.spec(), others.back()).message());
 }
 
-// "host:gpu0 makes no more dry runs, as three in a row have failed; the last: ...".
+// "host:gpu0 makes no more dry runs, as three in a row have failed; the last: ...", or why the last
+// one that failed did.
 std::string DryRunTrouble(const StudyRuntime& study, const std::vector<DryRunRecord>& dry_runs) {
   std::map<std::string, std::string> last;  // message by worker
-  for (const DryRunRecord& dry_run : dry_runs) last[dry_run.worker] = dry_run.message;
+  std::string last_failure;
+  for (const DryRunRecord& dry_run : dry_runs) {
+    last[dry_run.worker] = dry_run.message;
+    if (dry_run.need.state == PreflightState::kFailed) {
+      last_failure = absl::StrCat("the last that failed: ", dry_run.message);
+    }
+  }
   std::vector<std::string> troubles;
   for (const auto& [worker, message] : last) {
     if (!study.dry_runs.HasGivenUp(worker)) continue;
     troubles.push_back(absl::StrCat(worker, " makes no more, as ", DryRunLog::kMostFailedInARow,
                                     " in a row have failed; the last: ", message));
   }
-  return absl::StrJoin(troubles, "; ");
+  return troubles.empty() ? last_failure : absl::StrJoin(troubles, "; ");
 }
 
 }  // namespace

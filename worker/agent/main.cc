@@ -319,7 +319,7 @@ absl::StatusOr<std::unique_ptr<OwnDryRuns>> MakeDryRuns(const WorkerOptions& opt
     return absl::InvalidArgumentError(absl::StrCat("--preflight: ", able.message()));
   }
   if (!able.ok()) {
-    const bool is_program = !options.trainer.empty() && !options.cpu;
+    const bool is_program = !options.trainer.empty();
     spdlog::log(is_program ? spdlog::level::info : spdlog::level::debug,
                 "configurations are not dry-run here (memory.preflight): {}",
                 std::string(able.message()));

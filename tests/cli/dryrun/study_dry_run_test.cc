@@ -171,6 +171,20 @@ TEST_F(StudyDryRunTest, EndsWhereAllFailAlike) {
   EXPECT_EQ(result.out, "");
 }
 
+TEST_F(StudyDryRunTest, AMissingStudyIsNoVerdict) {
+  const ProgramResult result =
+      RunProgram({"memory", "dry-run", folder_ / "no_such.yaml", "--gpu", "t4"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("no_such.yaml"));
+}
+
+TEST_F(StudyDryRunTest, TheListOfGpusIsNoGpu) {
+  const ProgramResult result = Run({"--gpu", "list"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("hpo memory dry-run --gpu list, without a study"));
+  EXPECT_EQ(Record(), "");
+}
+
 TEST_F(StudyDryRunTest, EndsAtOnceWhereTheWordsAreWrong) {
   WritePackage("echo \"hpo memory dry-run: --gpu: no GPU 'small'\" >&2; exit 2");
   const ProgramResult result = Run({"--", "a.sh", "{batch}", "{layers}"});

@@ -227,6 +227,14 @@ class Output(Deployment):
         self.assertRegex(run.stderr, r"hpo: --export: trial #\d left no model; a program saves")
         self.assertFalse((self.folder / "model").exists())
 
+    def test_on_a_cpu_dry_runs_that_a_study_asks_for_are_said_not_to_be_made(self):
+        self.write_program()
+        study = self.folder / "toy.yaml"
+        study.write_text(study.read_text().replace('memory: {policy: "off"}', "memory: {preflight: dry-run}"))
+        run = self.run_hpo(*self.RUN)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertIn("warning: memory.preflight: no configuration is dry-run", run.stdout)
+
 
 if __name__ == "__main__":
     unittest.main()

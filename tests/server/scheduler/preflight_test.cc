@@ -139,6 +139,9 @@ TEST_F(PreflightTest, AfterThreeFailuresNoMoreAreAskedFor) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(Acquire(session, kCapacity).assignment.has_value());
     Report(session, MustTake(session).id, PreflightState::kFailed, Bytes{});
+    if (i == 0) {
+      EXPECT_EQ(Status("plain").dry_runs->trouble, "the last that failed: why");
+    }
     Complete(MustAcquire(session, kCapacity).lease, 0.5);
   }
   Complete(MustAcquire(session, kCapacity).lease, 0.5);

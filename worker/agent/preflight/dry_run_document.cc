@@ -112,8 +112,8 @@ std::string DescribeReport(const PreflightReport& report, Bytes total) {
       absl::StrCat("dry-run in ", std::lround(absl::ToDoubleSeconds(report.took)), " s");
   switch (own.state) {
     case PreflightState::kMeasured:
-      return absl::StrCat("requires ", FormatBytes(own.required), " of ", FormatBytes(total), ", ",
-                          took);
+      return absl::StrCat(own.required > total ? "does not fit, requires " : "requires ",
+                          FormatBytes(own.required), " of ", FormatBytes(total), ", ", took);
     case PreflightState::kUncertain:
       return absl::StrCat("requires about ", FormatBytes(own.required), " of ", FormatBytes(total),
                           ", ", took, ": ", report.message);

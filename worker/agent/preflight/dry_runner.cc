@@ -51,7 +51,7 @@ std::optional<PreflightReport> ProcessDryRunner::Run(const Preflight& preflight,
   std::optional<PreflightReport> report = RunInTurn(preflight, stop);
   if (!report.has_value()) return std::nullopt;
   const bool failed = report->needs.front().state == PreflightState::kFailed;
-  spdlog::log(failed ? spdlog::level::warn : spdlog::level::info, "trial configuration {}: {}",
+  spdlog::log(failed ? spdlog::level::warn : spdlog::level::info, "the configuration {}: {}",
               FormatParams(preflight.assignment.task.params),
               DescribeReport(*report, device_.total));
   return report;

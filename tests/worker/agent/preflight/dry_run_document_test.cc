@@ -54,6 +54,8 @@ TEST(ReportOf, MeasuresWhatDoesNotFitToo) {
       ReportOf("p", {Gpu(28)}, EndWith(GpuText("does not fit", "20000000000")));
   EXPECT_EQ(report.needs.front().state, PreflightState::kMeasured);
   EXPECT_EQ(report.needs.front().required, Bytes{20000000000});
+  EXPECT_EQ(DescribeReport(report, GiB(12)),
+            "does not fit, requires 18.63 GiB of 12.00 GiB, dry-run in 8 s");
 }
 
 TEST(ReportOf, IsUncertainWhereValuesAreNotKnown) {
