@@ -38,6 +38,7 @@ gpus            one for each GPU; of a search, that of the largest value:
   device, rank, ranks    the process and the GPU of the machine that these figures are of; number of processes
   devices       of several processes or GPUs: those figures for each, else empty
   values        what depended on values that are not known
+  never_stepped whether the program ended with an optimizer that has made no step
   endless       whether it was ended without a step, since it read values that are not known again and again
   reads_free_memory      whether the program asked how much memory is free, and may have gone by it
   notes         sentences that a reader should know, such as that a package's stand-in was used

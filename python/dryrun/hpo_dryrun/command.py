@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import difflib
 import json
+import math
 import os
 import signal
 import sys
@@ -56,20 +57,27 @@ class _Parser(argparse.ArgumentParser):
 
 def _positive(text):
     value = float(text)
-    if value <= 0:
+    if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"expected a number above 0, got '{text}'")
     return value
 
 
+def _whole(text):
+    try:
+        return int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected a whole number, got '{text}'") from error
+
+
 def _count(text):
-    value = int(text)
+    value = _whole(text)
     if not 1 <= value <= gpus.MAX_COUNT:
         raise argparse.ArgumentTypeError(f"expected 1 to {gpus.MAX_COUNT}, got '{text}'")
     return value
 
 
 def _steps(text):
-    value = int(text)
+    value = _whole(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"expected at least 1, got '{text}'")
     return value
@@ -304,5 +312,10 @@ def main(words=None):
     except DryRunError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return error.exit_status
-    print(json.dumps(document, indent=2) if given.json else report.text(document), end="\n" if given.json else "")
+    try:
+        print(json.dumps(document, indent=2) + "\n" if given.json else report.text(document), end="", flush=True)
+    except OSError as error:
+        print(f"{PROGRAM}: the report cannot be written: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more as it ends
+        return 1
     return _exit_status(document)

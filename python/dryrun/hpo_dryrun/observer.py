@@ -6,6 +6,7 @@ which ends without warning has left one. Its fields:
     end           null while the program runs; else "enough", "exit" or "readbacks"
     until         the time (time.time) at which the launcher may end the program; null: not yet
     rank, world_size, local_world_size
+    never_stepped (whether the program ended with an optimizer that made no step)
     epoch (batches taken and of all, of the data loader in use; null until the end)
     steps, alike, phase, phases, devices, out_of_memory, error, error_type, endless, backwards, gpu_name,
     torch, cuda, overhead, modules, values, events, reads_free_memory,
@@ -116,6 +117,10 @@ class Observer:
     def _on_first_use(self):
         """The program begins to use CUDA."""
         torch = self._torch
+        if torch.cuda.get_allocator_backend() != "native":
+            _write({"error": f"dry runs are of torch's native allocator, got {torch.cuda.get_allocator_backend()}",
+                    "error_type": "NotNative", "end": "error"})
+            _end(1)
         self._peaks = Peaks(torch)
         self._modules = modules.Modules(torch, self._peaks.num_allocations, self._begins, self._ends,
                                         self._find_owners)
@@ -225,6 +230,10 @@ class Observer:
         return [o for o in optimizers if id(o) not in self._stepped
                 and any(p.is_cuda and id(p) not in done for p in _parameters(o))]
 
+    def _never_stepped(self):
+        """Whether the program has an optimizer, and none made a step."""
+        return self._steps.count == 0 and bool(self._waiting_optimizers())
+
     def _find_owners(self, optimizers=()):
         self._drain()
         blocks = {number: device.blocks for number, device in enumerate(events.devices())}
@@ -311,7 +320,7 @@ class Observer:
         devices = self._peaks.used_devices()
         phases = self._steps.peaks(self._peaks.take())
         return {"end": end, "until": self._steps.until, "steps": self._steps.count, "alike": self._steps.alike,
-                "epoch": epochs.progress() if end else None,
+                "never_stepped": end == "exit" and self._never_stepped(), "epoch": epochs.progress() if end else None,
                 "enough": self._steps.enough, "phase": self._steps.where, "backwards": self._backwards,
                 "endless": self._endless, "out_of_memory": self._oom,
                 "error_type": self._error and self._error[0], "error": self._error and self._error[1],

@@ -59,6 +59,11 @@ def _details(gpu):
     alike = ", the last three alike" if gpu["steps_alike"] else ""
     seen = f"{gpu['steps']} optimizer step{'' if gpu['steps'] == 1 else 's'}{alike}"
     lines += ["", f"Seen: {seen}; {_evaluation(gpu)}; {_ranks(gpu)}torch {gpu['torch']}; {gpu['seconds']:.0f} s."]
+    reads = gpu["values"].get("reads_of_unknown_values", 0)
+    if reads:
+        places = ", ".join(place["where"] for place in gpu["values"]["places"][:3])
+        lines.append(f"Values: {reads} that are not known {'was' if reads == 1 else 'were'} read at {places}; a size that "
+                     f"the program computes from them is not true.")
     return lines
 
 

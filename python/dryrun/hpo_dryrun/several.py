@@ -33,7 +33,8 @@ def _of_one_kind(gpus, allocators, run):
     with tempfile.TemporaryDirectory(prefix="hpo-dry-run-") as folder:
         recorded = run(largest, allocators[0], os.path.join(folder, "events"))
         found = {(largest.label, allocators[0]): recorded}
-        unsure = recorded["verdict"] in (verdict.DOES_NOT_FIT, verdict.UNKNOWN)
+        # A program that asks how much memory is free may go by it.
+        unsure = recorded["verdict"] in (verdict.DOES_NOT_FIT, verdict.UNKNOWN) or recorded["reads_free_memory"]
         results = [None] * len(others) if unsure else replays(recorded, [target(recorded, *one) for one in others])
         for (gpu, allocator), result in zip(others, results):
             found[gpu.label, allocator] = (run(gpu, allocator, None) if result is None else

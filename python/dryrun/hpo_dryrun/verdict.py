@@ -1,5 +1,6 @@
 """What a run says of one GPU: figures, a verdict, or the one line that says why there is neither."""
 
+import os
 import re
 
 from . import packages
@@ -36,6 +37,7 @@ def assess(run, gpu):
         "seconds": round(run.seconds, 1), "out_of_memory": None, "notes": _notes(run, records)}
     if out_of_memory is not None:
         found["out_of_memory"] = {"message": _oom_message(run, out_of_memory), **out_of_memory}
+    found["never_stepped"] = not out_of_memory and any(record.get("never_stepped") for record in records)
     found["endless"] = found["steps"] == 0 and any(record["end"] == "readbacks" for record in records)
     found["verdict"] = of(found)
     return found
@@ -79,7 +81,7 @@ def _phases(records):
 
 def of(found):
     """The verdict of a document."""
-    if found["values"]["live_at_peak"] or found["endless"]:
+    if found["values"]["live_at_peak"] or found["endless"] or found["never_stepped"]:
         return UNKNOWN
     if found["out_of_memory"]:
         return DOES_NOT_FIT
@@ -97,9 +99,11 @@ def _notes(run, records):
         notes.append(f"ended after {first['steps']} optimizer steps: {first['endless']} (--readbacks)")
     elif run.timed_out:
         notes.append(f"ended after {run.seconds:.0f} s (--timeout)")
-    if first["steps"] == 0 and first["out_of_memory"] is None:
+    if any(record.get("never_stepped") for record in records) and first["out_of_memory"] is None:
+        notes.append("the program ended and its optimizer has made no step: what steps need is not known")
+    elif first["steps"] == 0 and first["out_of_memory"] is None:
         notes.append("the program ended before an optimizer step: the figures are those of what it ran")
-    elif not first["enough"] and first["end"] == "exit" and first["steps"]:
+    elif not first["enough"] and first["end"] in ("exit", None) and first["steps"] and not run.timed_out:
         notes.append(f"the program ended after {first['steps']} optimizer "
                      f"step{'s' if first['steps'] > 1 else ''}")
     elif first["enough"] and not first["alike"] and first["steps"] >= 30:
@@ -137,6 +141,9 @@ def _check(run, records):
         return
     if not run.timed_out and records and all(record["enough"] for record in records):
         return
+    # Processes that ended without their end being seen, as by os._exit.
+    if not run.timed_out and run.status == 0 and any(record["steps"] for record in records):
+        return
     raise DryRunError(explain(run))
 
 
@@ -157,11 +164,14 @@ def explain(run):
         return "torch is not installed for the Python that runs the program: pip install torch"
     if "do you have enough GPUs?" in text or "invalid device ordinal" in text:
         return "the program asks for a GPU that is not emulated: --count gives it more of them"
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if "No CUDA GPUs are available" in text and visible is not None:
+        return f"the program sees no GPU: CUDA_VISIBLE_DEVICES is {visible!r}, and a dry run has GPU 0 unless --count is given"
     if "Cannot re-initialize CUDA in forked subprocess" in text:
         return ("the program uses CUDA in a process that it forked after its first use of CUDA, which torch does not "
                 "allow: use the start method 'spawn'")
     for record in run.records:
-        if record.get("error_type") in ("NoGpu", "TorchMissing") and run.status in (0, 1):
+        if record.get("error_type") in ("NoGpu", "NotNative", "TorchMissing") and run.status in (0, 1):
             if record["end"] == "error" or run.status == 0:
                 return record["error"]
     errors = [line for line in lines if _ERROR.match(line)]

@@ -146,6 +146,63 @@ def test_a_look_at_the_program_waits_for_the_initialization_of_cuda():
     assert found["peak_allocated_bytes"] == 4 << 20
 
 
+LOOP = """
+import os, sys, torch
+model = torch.nn.Linear(1024, 1024).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for step in range(8):
+    {before}
+    model(torch.rand(64, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+{after}
+"""
+
+
+def loop(before="pass", after=""):
+    return [sys.executable, "-c", LOOP.format(before=before, after=after)]
+
+
+@pytest.mark.parametrize("reset", ["torch.accelerator.reset_peak_memory_stats()", "torch.cuda.reset_peak_memory_stats()",
+                                   "torch.cuda.reset_accumulated_memory_stats()"])
+def test_a_peak_that_the_program_has_reset_counts(reset):
+    found = document(["--gpu", "a100"], loop(f"torch.empty(4 << 30, dtype=torch.uint8, device='cuda'); {reset}"))["gpus"][0]
+    assert found["peak_reserved_bytes"] >= 4 << 30 and found["steps"] == 8
+
+
+def test_a_program_that_goes_by_free_memory_runs_on_each_gpu():
+    command = loop("held = torch.empty(torch.cuda.mem_get_info()[0] // 2, dtype=torch.uint8, device='cuda'); del held")
+    found = document(["--gpu", "a100-40gb,a100-80gb"], command)["gpus"]
+    assert [gpu["verdict"] for gpu in found] == ["fits", "fits"]
+    assert found[0]["required_bytes"] < 0.6 * found[1]["required_bytes"]
+
+
+def test_a_process_that_ends_itself_at_once():
+    found = document(["--gpu", "t4"], loop("os._exit(0) if step == 2 else None"))["gpus"][0]
+    assert found["steps"] == 2 and found["notes"] == ["the program ended after 2 optimizer steps"]
+
+
+def test_an_optimizer_without_a_step_leaves_the_need_unknown():
+    found = document(["--gpu", "t4"], loop("continue"), status=1)["gpus"][0]
+    assert found["verdict"] == "unknown" and "no step" in found["notes"][0]
+
+
+def test_values_that_were_read_are_named_and_a_pipe_may_be_closed():
+    command = loop("n = int((torch.rand(64, 1024, device='cuda') * 100).max().item()) + 1; torch.zeros(n, device='cuda')")
+    text = dry_run(["--gpu", "t4"], command).stdout
+    assert "Values: 8 that are not known were read at " in text
+    with subprocess.Popen([sys.executable, "-m", "hpo_dryrun", "--gpu", "t4", "--", *loop()], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        assert process.stderr.read() == "hpo memory dry-run: the report cannot be written: Broken pipe\n"
+    assert process.returncode == 1
+
+
+def test_the_allocator_of_the_driver():
+    done = dry_run(["--gpu", "t4"], loop(), status=1, PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
+    assert done.stderr == "hpo memory dry-run: dry runs are of torch's native allocator, got cudaMallocAsync\n"
+
+
 def test_a_loop_without_an_end_is_ended():
     loop = [sys.executable, "-c", "import torch\nx = torch.ones(9, 9, device='cuda')\nwhile not (x @ x).sum().item(): x = x @ x"]
     found = document(["--gpu", "t4", "--readbacks", "50"], loop, status=1)["gpus"][0]
