@@ -6,7 +6,6 @@ is the median of eight other rows (memory_published_base.csv), and is added to e
 Tools run as bench/peers/memory_tools.py says, on the emulated GPU where they ask for one.
 """
 
-import csv
 import json
 import os
 import pathlib
@@ -19,34 +18,23 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import figures  # noqa: E402
-from dry_runs import command, imports  # noqa: E402
+from dry_runs import imports, published  # noqa: E402
 
-PUBLISHED = ROOT / "bench" / "published"
-PROGRAM = ROOT / "bench" / "dry_runs" / "programs" / "encoder.py"
 PEER = ROOT / "bench" / "peers" / "memory_tools.py"
-MEASURED = "measured_mib"
 MIB = 1 << 20
 COUNT = 5
 OURS, PEERS = "dry-run", ("accelerate", "memtracker", "fakegpu")
 LIMIT_S = 600
-STEPS = "100"  # more than the program has
 
 
-def rows(name):
-    with open(PUBLISHED / name, newline="", encoding="utf-8") as lines:
-        return [{key: int(value) for key, value in row.items()} for row in csv.DictReader(lines)]
-
-
-def base_bytes():
+def base_bytes(build, folder):
     """What nvidia-smi read beyond torch's reserved peak."""
-    measured = [row[MEASURED] * MIB for row in rows("memory_published_base.csv")]
-    reserved = [row["reserved_peak_bytes"] for row in rows("memory_published_base_dry_runs.csv")]
-    return statistics.median(one - other for one, other in zip(measured, reserved))
+    base_rows = published.rows("memory_published_base.csv")
+    return statistics.median(published.beyond(row, published.dry_run(build, row, folder)) for row in base_rows) * MIB
 
 
-def by_dry_run(build, columns, folder):
-    words = [sys.executable, PROGRAM, *columns]
-    found = command.dry_run(build, ["--gpu", "a100-40gb", "--steps", STEPS], words, folder)
+def by_dry_run(build, row, folder):
+    found = published.dry_run(build, row, folder)
     return {"bytes": found.get("peak_reserved_bytes"), "error": found["error"]}
 
 
@@ -63,20 +51,21 @@ def by_peer(tool, columns, env):
 
 def run(build, fakegpu, quick, tell):
     """Rows of programs and tools: row, tool, bytes, seconds (wall, processor), relative error (None: refused)."""
-    found, base = [], base_bytes()
+    found = []
     with tempfile.TemporaryDirectory(prefix="hpo-dry-run-") as scratch:
+        base = base_bytes(build, scratch)
         env = imports.emulated(build, scratch)
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(fakegpu or ""), env.get("PYTHONPATH")]))
-        for row in rows("memory_published.csv")[:1 if quick else COUNT]:
-            columns = [value for key, value in row.items() if key != MEASURED]
+        for row in published.rows("memory_published.csv")[:1 if quick else COUNT]:
+            columns = [value for key, value in row.items() if key != published.MEASURED]
             for tool in (OURS, *PEERS):
                 answer = {}
                 seconds = imports.seconds(lambda: answer.update(
-                    by_dry_run(build, columns, scratch) if tool == OURS else by_peer(tool, columns, env)))
+                    by_dry_run(build, row, scratch) if tool == OURS else by_peer(tool, columns, env)))
                 size = answer["bytes"]
-                error = None if size is None else abs((size + base) / (row[MEASURED] * MIB) - 1)
+                error = None if size is None else abs((size + base) / (row[published.MEASURED] * MIB) - 1)
                 found.append({"row": row, "tool": tool, "bytes": size, "seconds": seconds, "error": error})
-                tell(f"{row[MEASURED]} MiB measured, {tool}: " + (
+                tell(f"{row[published.MEASURED]} MiB measured, {tool}: " + (
                     f"refused: {answer['error']}" if error is None else
                     f"{(size + base) / MIB:.0f} MiB, {100 * error:.1f} % off") +
                     f", {seconds[0]:.1f} s (processor {seconds[1]:.1f})")
