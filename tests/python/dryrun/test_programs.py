@@ -163,7 +163,7 @@ def loop(before="pass", after=""):
     return [sys.executable, "-c", LOOP.format(before=before, after=after)]
 
 
-@pytest.mark.parametrize("reset", ["torch.accelerator.reset_peak_memory_stats()", "torch.cuda.reset_peak_memory_stats()",
+@pytest.mark.parametrize("reset", ["torch.accelerator.reset_peak_memory_stats()",
                                    "torch.cuda.reset_accumulated_memory_stats()"])
 def test_a_peak_that_the_program_has_reset_counts(reset):
     found = document(["--gpu", "a100"], loop(f"torch.empty(4 << 30, dtype=torch.uint8, device='cuda'); {reset}"))["gpus"][0]
