@@ -28,9 +28,8 @@ LIMIT_S = 600
 
 
 def base_bytes(build, folder):
-    """What nvidia-smi read beyond torch's reserved peak."""
-    base_rows = published.rows("memory_published_base.csv")
-    return statistics.median(published.beyond(row, published.dry_run(build, row, folder)) for row in base_rows) * MIB
+    rows = published.rows("memory_published_base.csv")
+    return published.base([(row, published.dry_run(build, row, folder)) for row in rows]) * MIB
 
 
 def by_dry_run(build, row, folder):

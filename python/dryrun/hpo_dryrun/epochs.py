@@ -1,7 +1,8 @@
 """How far a program is in the epoch that its data loader serves: an evaluation often follows its end."""
 
-import gc
 import sys
+
+from . import live_objects
 
 
 def progress():
@@ -10,13 +11,11 @@ def progress():
     loaders = sys.modules.get("torch.utils.data.dataloader")
     if loaders is None:
         return None
-    kinds = {loaders._SingleProcessDataLoaderIter, loaders._MultiProcessingDataLoaderIter}
     found = []
-    # type(), not isinstance: objects of the program may answer __class__ in costly ways.
-    for thing in gc.get_objects():
-        if type(thing) in kinds and thing._num_yielded:
+    for batches in live_objects.of_types((loaders._SingleProcessDataLoaderIter, loaders._MultiProcessingDataLoaderIter)):
+        if batches._num_yielded:
             try:
-                found.append((thing._num_yielded, len(thing)))
+                found.append((batches._num_yielded, len(batches)))
             except TypeError:  # of an iterable data set
                 continue
     return max(found, default=None)

@@ -16,13 +16,12 @@ which ends without warning has left one. Its fields:
 import atexit
 import dataclasses
 import functools
-import gc
 import json
 import os
 import sys
 import time
 
-from . import epochs, events, extensions, modules, overheads, packages, shadow, steps, torch_build
+from . import epochs, events, extensions, live_objects, modules, overheads, packages, shadow, steps, torch_build
 from .peaks import Peaks
 from .watch import Watch
 
@@ -222,10 +221,8 @@ class Observer:
 
     def _waiting_optimizers(self):
         """Optimizers that have not stepped, and have parameters on a GPU that no other optimizer has stepped."""
-        classes = {id(kind) for kind in _with_subclasses(self._torch.optim.Optimizer)}
-        # type(), not isinstance: objects of the program may answer __class__ in costly ways.
-        optimizers = [thing for thing in gc.get_objects()
-                      if id(type(thing)) in classes and "param_groups" in vars(thing)]
+        optimizers = [thing for thing in live_objects.of_types(_with_subclasses(self._torch.optim.Optimizer))
+                      if "param_groups" in vars(thing)]
         done = {id(p) for o in optimizers if id(o) in self._stepped for p in _parameters(o)}
         return [o for o in optimizers if id(o) not in self._stepped
                 and any(p.is_cuda and id(p) not in done for p in _parameters(o))]

@@ -37,7 +37,7 @@ def assess(run, gpu):
         "seconds": round(run.seconds, 1), "out_of_memory": None, "notes": _notes(run, records)}
     if out_of_memory is not None:
         found["out_of_memory"] = {"message": _oom_message(run, out_of_memory), **out_of_memory}
-    found["never_stepped"] = not out_of_memory and any(record.get("never_stepped") for record in records)
+    found["never_stepped"] = _never_stepped(records)
     found["endless"] = found["steps"] == 0 and any(record["end"] == "readbacks" for record in records)
     found["verdict"] = of(found)
     return found
@@ -46,6 +46,10 @@ def assess(run, gpu):
 def _ended_early(run, records):
     """Whether the dry run ended the program, not the program itself."""
     return run.timed_out or any(record["end"] != "exit" for record in records)
+
+
+def _never_stepped(records):
+    return any(r.get("never_stepped") for r in records) and not any(r["out_of_memory"] for r in records)
 
 
 def _epoch_steps(record):
@@ -99,7 +103,7 @@ def _notes(run, records):
         notes.append(f"ended after {first['steps']} optimizer steps: {first['endless']} (--readbacks)")
     elif run.timed_out:
         notes.append(f"ended after {run.seconds:.0f} s (--timeout)")
-    if any(record.get("never_stepped") for record in records) and first["out_of_memory"] is None:
+    if _never_stepped(records):
         notes.append("the program ended and its optimizer has made no step: what steps need is not known")
     elif first["steps"] == 0 and first["out_of_memory"] is None:
         notes.append("the program ended before an optimizer step: the figures are those of what it ran")

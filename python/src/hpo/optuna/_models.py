@@ -26,13 +26,15 @@ class _Trials:
         return told(trial, self.axes, self.signs, self.constraints)
 
     def have_more(self, known: "Mapping[int, Any]") -> bool:
-        """Whether there are parameters beside those of the space, leaving out trials that are known. Before a
-        trial has ended this is False: nobody knows then whether the parameters that follow have enough values to
-        tell repeated ones apart."""
-        if not any(trial.state.is_finished() for trial in self.others.values()):
-            return False
-        return self.axes.miss_some_of(self.own) or any(
-            self.axes.miss_some_of(trial) for number, trial in self.others.items() if number not in known)
+        """Whether trials have parameters that the space does not have, leaving out trials that are known. Until a
+        trial has ended this is False: the parameters that follow may have too few values to tell trials apart."""
+        return self.any_has_ended and (self.axes.miss_some_of(self.own) or any(
+            self.axes.miss_some_of(trial) for number, trial in self.others.items() if number not in known))
+
+    @property
+    def any_has_ended(self) -> bool:
+        """Until then nobody knows the whole space."""
+        return any(trial.state.is_finished() for trial in self.others.values())
 
 
 class _Model:
@@ -127,8 +129,7 @@ class Models:
             if "error" in answer:
                 self._warn(axes, f"drawn at random, as hpo-sampler has no proposal: {answer['error']}")
                 return {}
-            ended = any(trial.state.is_finished() for trial in trials)  # else nobody knows the whole space
-            if "all_tried" in answer and ended and not request["fixed"]:
+            if "all_tried" in answer and seen.any_has_ended and not request["fixed"]:
                 self._warn(axes, "every configuration has been tried, and each is proposed again from now on")
         return axes.theirs(answer["params"])
 
