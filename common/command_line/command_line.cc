@@ -1,6 +1,7 @@
 #include "common/command_line/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "common/base/spelling.h"
 #include "common/command_line/bounds.h"
 
@@ -99,6 +101,12 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* 
     err << name << ": " << Describe(app, error) << " (see " << name << " --help)\n";
     return kUsageExit;
   }
+}
+
+bool NamesOption(absl::string_view option, int argc, const char* const* argv) {
+  return std::any_of(argv + std::min(argc, 1), argv + argc, [option](absl::string_view word) {
+    return absl::ConsumePrefix(&word, option) && (word.empty() || word[0] == '=');
+  });
 }
 
 }  // namespace hpo

@@ -4,6 +4,7 @@
 #include <optional>
 #include <ostream>
 
+#include "absl/strings/string_view.h"
 #include "common/command_line/wrapped_line.h"
 
 namespace CLI {
@@ -23,5 +24,8 @@ constexpr int kUsageExit = 2;
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
                                     std::ostream& out, std::ostream& err,
                                     int columns = kTextColumns);
+
+// Whether the command line itself has `option` ("--server"), whatever the environment says.
+bool NamesOption(absl::string_view option, int argc, const char* const* argv);
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
-// Where the server listens. Plaintext is spoken only where no other machine can listen in: on a
-// loopback address or a unix socket.
+// Where a program listens, and whether that needs TLS: plaintext is spoken only where no other
+// machine can listen in, on a loopback address or a unix socket.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hpo::server {
+namespace hpo {
 
 struct ListenAddress {
   std::string host;       // "127.0.0.1", "::1", "localhost"; empty for a unix socket
@@ -17,11 +17,16 @@ struct ListenAddress {
   bool operator==(const ListenAddress&) const = default;
 
   bool IsUnix() const { return !unix_path.empty(); }
+  bool IsLoopback() const;
 };
 
-// "127.0.0.1:50051", "[::1]:0", "localhost:50051", "unix:/run/hpo.sock".
-//   InvalidArgument  anything else; an address that is not loopback, with what to do instead
+// "127.0.0.1:50051", "[::1]:0", "localhost:50051", "0.0.0.0:50051", "unix:/run/hpo.sock".
+//   InvalidArgument  anything else, such as a name of a host other than localhost
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
+
+// Whether connections to `address` need TLS: other machines can reach it, or it is a loopback
+// address and `on_loopback` says so.
+bool NeedsTls(const ListenAddress& address, bool on_loopback);
 
 // As gRPC and people write it.
 std::string FormatListenAddress(const ListenAddress& address);
@@ -35,4 +40,4 @@ absl::Status CheckFree(const ListenAddress& address);
 //   Unavailable  as CheckFree
 absl::StatusOr<int> BindAndListen(ListenAddress& address);
 
-}  // namespace hpo::server
+}  // namespace hpo

@@ -1,4 +1,4 @@
-#include "server/rpc/listen_address.h"
+#include "common/command_line/listen_address.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -13,12 +13,12 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hpo::server {
+namespace hpo {
 namespace {
 
 using testing::HasSubstr;
 
-TEST(ListenAddress, LoopbackAndUnixSocketsAreTaken) {
+TEST(ListenAddress, AddressesAndUnixSocketsAreTaken) {
   const struct {
     const char* text;
     ListenAddress address;
@@ -27,6 +27,8 @@ TEST(ListenAddress, LoopbackAndUnixSocketsAreTaken) {
       {"127.0.0.1:50051", {.host = "127.0.0.1", .port = 50051}, "127.0.0.1:50051"},
       {"127.8.9.1:0", {.host = "127.8.9.1", .port = 0}, "127.8.9.1:0"},
       {"localhost:80", {.host = "localhost", .port = 80}, "localhost:80"},
+      {"0.0.0.0:50051", {.host = "0.0.0.0", .port = 50051}, "0.0.0.0:50051"},
+      {"[::]:1", {.host = "::", .port = 1}, "[::]:1"},
       {"[::1]:5", {.host = "::1", .port = 5}, "[::1]:5"},
       {"unix:/run/hpo.sock", {.unix_path = "/run/hpo.sock"}, "unix:/run/hpo.sock"},
   };
@@ -39,12 +41,28 @@ TEST(ListenAddress, LoopbackAndUnixSocketsAreTaken) {
   }
 }
 
-TEST(ListenAddress, OtherMachinesCannotBeLetInUnprotected) {
-  for (const char* text : {"0.0.0.0:50051", "192.168.1.4:50051", "[::]:1", "example.org:1"}) {
-    const absl::Status status = ParseListenAddress(text).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("ssh -L"));
+TEST(ListenAddress, WhatOtherMachinesReachNeedsTls) {
+  const struct {
+    const char* text;
+    bool needs;
+    bool needs_where_loopback_does;
+  } cases[] = {{"127.0.0.1:1", false, true}, {"localhost:1", false, true},
+               {"[::1]:1", false, true},     {"unix:/run/hpo.sock", false, false},
+               {"0.0.0.0:1", true, true},    {"192.168.1.4:1", true, true},
+               {"[::]:1", true, true},       {"[fe80::1]:1", true, true}};
+  for (const auto& test : cases) {
+    SCOPED_TRACE(test.text);
+    const absl::StatusOr<ListenAddress> address = ParseListenAddress(test.text);
+    ASSERT_TRUE(address.ok()) << address.status();
+    EXPECT_EQ(NeedsTls(*address, false), test.needs);
+    EXPECT_EQ(NeedsTls(*address, true), test.needs_where_loopback_does);
   }
+}
+
+TEST(ListenAddress, ANameOfAHostIsNoAddressToListenOn) {
+  const absl::Status status = ParseListenAddress("example.org:1").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--advertise"));
 }
 
 TEST(ListenAddress, MalformedOnesAreNamed) {
@@ -109,4 +127,4 @@ TEST(ListenAddress, AnAnsweredUnixSocketIsInUseAndALeftOverOneIsNot) {
 }
 
 }  // namespace
-}  // namespace hpo::server
+}  // namespace hpo

@@ -1,4 +1,4 @@
-#include "server/rpc/listen_address.h"
+#include "common/command_line/listen_address.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -17,13 +17,19 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-namespace hpo::server {
+namespace hpo {
 namespace {
 
 constexpr absl::string_view kExpected =
-    "expected HOST:PORT with a loopback host, or unix:/path/to/socket";
+    "expected IP:PORT such as 127.0.0.1:50051, or unix:/path/to/socket";
 
-bool IsLoopback(const std::string& host) {
+bool IsIpAddress(const std::string& host) {
+  in_addr v4;
+  in6_addr v6;
+  return inet_pton(AF_INET, host.c_str(), &v4) == 1 || inet_pton(AF_INET6, host.c_str(), &v6) == 1;
+}
+
+bool IsLoopbackHost(const std::string& host) {
   if (host == "localhost") return true;
   in_addr v4;
   if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
@@ -125,13 +131,19 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
     host = host.substr(1, host.size() - 2);
   }
-  if (!IsLoopback(std::string(host))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--listen: ", kExpected, ", got '", text,
-                     "'; this version speaks plaintext, which must not leave the machine (reach it "
-                     "from others by: ssh -L 50051:127.0.0.1:50051 HOST)"));
+  if (host != "localhost" && !IsIpAddress(std::string(host))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--listen: ", kExpected, ", got '", text,
+        "'; 0.0.0.0 listens on every address, and --advertise names the host for clients"));
   }
   return ListenAddress{.host = std::string(host), .port = port};
+}
+
+bool ListenAddress::IsLoopback() const { return !IsUnix() && IsLoopbackHost(host); }
+
+bool NeedsTls(const ListenAddress& address, bool on_loopback) {
+  if (address.IsUnix()) return false;
+  return on_loopback || !address.IsLoopback();
 }
 
 std::string FormatListenAddress(const ListenAddress& address) {
@@ -161,4 +173,4 @@ absl::StatusOr<int> BindAndListen(ListenAddress& address) {
   return descriptor;
 }
 
-}  // namespace hpo::server
+}  // namespace hpo

@@ -1,0 +1,28 @@
+// A client's way to a server: connects, compares the certificate with the join string's, and proves
+// that it has the secret, which never leaves the machine.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/tls/join_string.h"
+#include "common/tls/openssl_types.h"
+
+namespace hpo::tls {
+
+// An admitted connection. The socket is non-blocking and is the caller's.
+struct Dialed {
+  SslPtr tls;
+  int socket = -1;
+};
+
+// Blocks for at most `timeout`. OK once the server has sent its first byte: in TLS 1.3 a client
+// learns only then that it is admitted.
+//   Unavailable       the address cannot be reached or does not answer in time; may work later
+//   Unauthenticated   what answers is another server, or speaks no TLS; nothing was proved to it
+//   PermissionDenied  the server does not accept the join string: unknown, revoked or expired
+absl::StatusOr<Dialed> Dial(const JoinString& join, absl::Duration timeout);
+
+// Whether the same join string may work later.
+bool MayWorkLater(const absl::Status& status);
+
+}  // namespace hpo::tls
