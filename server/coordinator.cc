@@ -1,9 +1,12 @@
 #include "server/coordinator.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
@@ -13,6 +16,8 @@
 
 namespace hpo::server {
 namespace {
+
+constexpr absl::Duration kRenewBefore = absl::Hours(24 * 30);
 
 absl::Status CreateFolderOf(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -24,16 +29,72 @@ absl::Status CreateFolderOf(const std::string& path) {
       absl::StrCat("cannot create the database's folder ", folder.string(), ": ", error.message()));
 }
 
+// Beside the database, since the two belong together.
+std::string FolderOfAccess(const CoordinatorOptions& options) {
+  return options.database + ".access";
+}
+
+bool NeedsTls(const CoordinatorOptions& options) {
+  const SecurityOptions& security = options.security;
+  if (security.insecure) return false;
+  std::vector<ListenAddress> all = options.also_listen;
+  all.push_back(options.listen);
+  return std::any_of(all.begin(), all.end(), [&security](const ListenAddress& address) {
+    return hpo::NeedsTls(address, security.tls_on_loopback);
+  });
+}
+
+// The host and the port by which clients reach the server.
+void SetAdvertised(const CoordinatorOptions& options, int port, IssuerOptions& issuer) {
+  const std::string& said = options.security.advertise;
+  const ListenAddress& address = options.listen;
+  issuer.port = port;
+  if (said.empty()) {
+    issuer.host = ReachableHost(address.host);
+    return;
+  }
+  const size_t colon = said.rfind(':');
+  const bool has_port = colon != std::string::npos && said.find(':') == colon &&
+                        absl::SimpleAtoi(said.substr(colon + 1), &issuer.port);
+  issuer.host = has_port ? said.substr(0, colon) : said;
+}
+
+absl::StatusOr<GateOptions> LoadGate(const CoordinatorOptions& options, absl::Time now) {
+  const SecurityOptions& security = options.security;
+  const std::string folder = FolderOfAccess(options);
+  HPO_RETURN_IF_ERROR(CreateFolderOf(folder + "/audit.jsonl"));
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+  GateOptions gate;
+  if (security.certificate_file.empty()) {
+    HPO_ASSIGN_OR_RETURN(gate.identity, tls::LoadOrMakeServerIdentity(
+                                            folder, ReachableHost(options.listen.host), now));
+  } else {
+    HPO_ASSIGN_OR_RETURN(gate.identity,
+                         tls::LoadIdentity(security.certificate_file, security.key_file));
+    HPO_RETURN_IF_ERROR(
+        Annotate(tls::CheckDates(gate.identity.certificate.get(), now), security.certificate_file));
+  }
+  const absl::Duration left = tls::ExpiryOf(gate.identity.certificate.get()) - now;
+  if (left < kRenewBefore) {
+    spdlog::warn("the TLS certificate expires in {} days: renew it", left / absl::Hours(24));
+  }
+  gate.client_ca_file = security.client_ca_file;
+  return gate;
+}
+
 }  // namespace
 
 Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler, Store& store,
-                         std::unique_ptr<MlflowLogger> mlflow, const Clock& clock)
+                         std::unique_ptr<MlflowLogger> mlflow, const Clock& clock,
+                         const CoordinatorOptions& options)
     : mlflow_(std::move(mlflow)),
       scheduler_(std::move(scheduler)),
       studies_(*scheduler_),
       workers_(*scheduler_),
       admin_(*scheduler_),
       optuna_(store, studies_.queries(), clock),
+      audit_(NeedsTls(options) ? FolderOfAccess(options) + "/audit.jsonl" : "", clock),
+      access_(audit_, clock),
       clock_(clock) {
   for (const std::string& found : admin_.GetServer().damage) {
     spdlog::error("the database is damaged: {}", found);
@@ -50,6 +111,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
                                                                 const Clock& clock) {
   // Before anything is written: a second server must leave no trace.
   HPO_RETURN_IF_ERROR(CheckFree(options.listen));
+  for (const ListenAddress& address : options.also_listen) HPO_RETURN_IF_ERROR(CheckFree(address));
   if (options.metrics) HPO_RETURN_IF_ERROR(CheckFree(*options.metrics));
   HPO_RETURN_IF_ERROR(CreateFolderOf(options.database));
   for (;;) {
@@ -74,17 +136,15 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::TryStart(
   HPO_ASSIGN_OR_RETURN(std::unique_ptr<TrialScheduler> scheduler,
                        TrialScheduler::Create(std::move(store), clock, scheduling));
   std::unique_ptr<Coordinator> coordinator(
-      new Coordinator(std::move(scheduler), stored, std::move(mlflow), clock));
+      new Coordinator(std::move(scheduler), stored, std::move(mlflow), clock, options));
+  HPO_ASSIGN_OR_RETURN(coordinator->tokens_, TokenRegistry::Load(stored, clock));
   for (const StudySpec& study : options.studies) {
     const absl::Status added =
         coordinator->studies_.CreateStudy(study, /*validate_only=*/false, RandomId()).status();
     // The scheduler has said so; the other studies go on.
     if (!absl::IsDataLoss(added)) HPO_RETURN_IF_ERROR(added);
   }
-  HPO_ASSIGN_OR_RETURN(
-      coordinator->rpc_,
-      RpcServer::Start(options.listen, coordinator->studies_, coordinator->workers_,
-                       coordinator->admin_, coordinator->optuna_));
+  HPO_RETURN_IF_ERROR(coordinator->Serve(options));
   if (options.metrics) {
     HPO_ASSIGN_OR_RETURN(
         coordinator->metrics_, MetricsEndpoint::Start(*options.metrics, [&served = *coordinator] {
@@ -96,7 +156,38 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::TryStart(
   return coordinator;
 }
 
+absl::Status Coordinator::Serve(const CoordinatorOptions& options) {
+  RpcOptions rpc{.listen = {options.listen},
+                 .tls = std::nullopt,
+                 .tls_on_loopback = options.security.tls_on_loopback};
+  rpc.listen.insert(rpc.listen.end(), options.also_listen.begin(), options.also_listen.end());
+  IssuerOptions issuer{.folder = FolderOfAccess(options), .certificate = {}, .host = ""};
+  if (NeedsTls(options)) {
+    HPO_ASSIGN_OR_RETURN(GateOptions gate, LoadGate(options, clock_.Now()));
+    issuer.certificate = tls::CertificateDigest(gate.identity.Anchor());
+    rpc.tls = std::move(gate);
+  }
+  const RpcApis apis{.studies = studies_,
+                     .workers = workers_,
+                     .admin = admin_,
+                     .optuna = optuna_,
+                     .access = access_,
+                     .tokens = *tokens_};
+  HPO_ASSIGN_OR_RETURN(rpc_, RpcServer::Start(std::move(rpc), apis));
+  if (!NeedsTls(options)) return absl::OkStatus();
+  SetAdvertised(options, rpc_->port(), issuer);
+  issuer_ = std::make_unique<TokenIssuer>(std::move(issuer), *tokens_, clock_,
+                                          [this] { rpc_->CloseInvalid(); });
+  admin_.SetIssuer(issuer_.get());
+  return issuer_->MakeFirstTokens();
+}
+
+std::string Coordinator::join_file() const {
+  return issuer_ == nullptr ? "" : issuer_->FileOf(std::string(RoleName(Role::kWork)));
+}
+
 void Coordinator::LookAtHealth() {
+  rpc_->CloseInvalid();
   const std::string trouble = admin_.GetServer().trouble;
   if (const auto line = health_log_.Look(trouble, clock_.Monotonic())) {
     spdlog::log(trouble.empty() ? spdlog::level::info : spdlog::level::err, "{}", *line);

@@ -10,6 +10,11 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/command_line/listen_address.h"
+#include "server/access/access_control.h"
+#include "server/access/audit_log.h"
+#include "server/access/token_issuer.h"
+#include "server/access/token_registry.h"
 #include "server/api/admin_api.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
@@ -19,12 +24,15 @@
 #include "server/optuna/optuna_api.h"
 #include "server/rpc/rpc_server.h"
 #include "server/scheduler/trial_scheduler.h"
+#include "server/security_options.h"
 
 namespace hpo::server {
 
 struct CoordinatorOptions {
   std::string database;  // path; missing folders are created
   ListenAddress listen;
+  std::vector<ListenAddress> also_listen;
+  SecurityOptions security;
   std::vector<StudySpec> studies;  // added to those in the database
   SchedulerOptions scheduler;
   std::string mlflow;  // address of a tracking server to write trials to; empty: none
@@ -53,18 +61,25 @@ class Coordinator {
   void LookAtHealth();
 
   const std::string& address() const { return rpc_->address(); }
+  // The file with the line that starts a worker on another machine; empty: there is no TLS.
+  std::string join_file() const;
   // Where monitoring asks; empty: nowhere.
   std::string metrics_url() const { return metrics_ == nullptr ? "" : metrics_->url(); }
   StudyApi& studies() { return studies_; }
   WorkerApi& workers() { return workers_; }
   AdminApi& admin() { return admin_; }
   OptunaApi& optuna() { return optuna_; }
+  AccessControl& access() { return access_; }
+  TokenRegistry& tokens() { return *tokens_; }
 
  private:
   // `store` is the scheduler's.
   Coordinator(std::unique_ptr<TrialScheduler> scheduler, Store& store,
-              std::unique_ptr<MlflowLogger> mlflow, const Clock& clock);
+              std::unique_ptr<MlflowLogger> mlflow, const Clock& clock,
+              const CoordinatorOptions& options);
 
+  // Certificate, tokens and gRPC.
+  absl::Status Serve(const CoordinatorOptions& options);
   static absl::StatusOr<std::unique_ptr<Coordinator>> TryStart(const CoordinatorOptions& options,
                                                                const Clock& clock);
 
@@ -75,6 +90,10 @@ class Coordinator {
   WorkerApi workers_;
   AdminApi admin_;
   OptunaApi optuna_;
+  AuditLog audit_;
+  AccessControl access_;
+  std::unique_ptr<TokenRegistry> tokens_;
+  std::unique_ptr<TokenIssuer> issuer_;  // null: no TLS
   std::unique_ptr<RpcServer> rpc_;
   std::unique_ptr<MetricsEndpoint> metrics_;  // null: monitoring asks nowhere
   const Clock& clock_;

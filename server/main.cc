@@ -21,6 +21,7 @@
 #include "common/command_line/shell_word.h"
 #include "common/command_line/standard_streams.h"
 #include "common/command_line/temporary_folder.h"
+#include "common/files/read_file.h"
 #include "common/files/write_file.h"
 #include "common/study_file/study_file.h"
 #include "server/coordinator.h"
@@ -67,6 +68,26 @@ std::string Banner(Coordinator& coordinator, const ServerOptions& options) {
                       coordinator.address(), ", database ", options.database,
                       ", studies: ", studies.empty() ? "none" : studies,
                       metrics.empty() ? "" : ", metrics at ", metrics);
+}
+
+// How other machines reach the server; empty: they cannot.
+std::string JoinLines(const Coordinator& coordinator) {
+  const std::string file = coordinator.join_file();
+  if (file.empty()) return "";
+  const absl::StatusOr<std::string> line = ReadFile(file);
+  return absl::StrCat(
+      "other machines reach the server by TLS and a token. To start a worker on one of them:\n\n  ",
+      line.ok() ? *line : absl::StrCat(line.status().message(), "\n"), "\nThis line is also in ",
+      file, "; join-read, join-write and join-admin beside it are for people.\n");
+}
+
+// In capitals: whoever starts it so should see it in any log.
+void WarnIfInsecure(const ServerOptions& options) {
+  if (!options.security.insecure || options.listen.IsLoopback() || options.listen.IsUnix()) return;
+  spdlog::warn(
+      "INSECURE: PLAINTEXT WITHOUT TOKENS AT {}. EVERYBODY WHO CAN CONNECT CAN RUN ANY PROGRAM ON "
+      "YOUR WORKERS.",
+      FormatListenAddress(options.listen));
 }
 
 // Says once, for each study, what it waits for or why it failed, and again when that changes.
@@ -171,7 +192,10 @@ absl::Status EditStudies(StudyApi& stored, const std::vector<StudySpec>& studies
 }
 
 absl::StatusOr<int> Serve(const ServerOptions& options, const TerminationSignal& signals) {
-  CoordinatorOptions coordinator_options{.database = options.database, .listen = options.listen};
+  CoordinatorOptions coordinator_options{.database = options.database,
+                                         .listen = options.listen,
+                                         .also_listen = options.also_listen,
+                                         .security = options.security};
   coordinator_options.scheduler.lease.ttl = options.lease_ttl;
   coordinator_options.mlflow = options.mlflow;
   coordinator_options.metrics = options.metrics;
@@ -194,7 +218,8 @@ absl::StatusOr<int> Serve(const ServerOptions& options, const TerminationSignal&
           coordinator->studies().OrderStudy(study.name, StudyOrder::kRun, false).status());
     }
   }
-  std::cout << Banner(*coordinator, options) << std::endl;
+  WarnIfInsecure(options);
+  std::cout << Banner(*coordinator, options) << std::endl << JoinLines(*coordinator) << std::flush;
   if (!options.address_file.empty()) {
     HPO_RETURN_IF_ERROR(WriteFileAtomically(options.address_file, coordinator->address() + "\n"));
   }

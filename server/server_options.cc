@@ -20,6 +20,7 @@ Examples:
   hpo-server --study criteria                       a preset, on 127.0.0.1:50051
   hpo-server --study ./my.yaml --trials 200         your own study, with a budget of 200
   hpo-server --study a --study b --listen unix:/run/user/1000/hpo.sock
+  hpo-server --study a --listen 0.0.0.0:50051       for workers on other machines (TLS, tokens)
 
 Then start workers, such as hpo-worker --gpu 0. hpo status and hpo watch show the progress.
 The database contains every trial, so a server that is started again continues the studies.
@@ -29,11 +30,45 @@ SIGTERM or Ctrl-C ends the server. The exit status is 7 if too many failed trial
 
 // The command line as typed, before its values are checked.
 struct RawOptions {
-  std::string listen = "127.0.0.1:50051";
+  std::vector<std::string> listen = {"127.0.0.1:50051"};
   std::string lease_ttl = "60s";
   std::string metrics;
   StudyOverrides flags;
 };
+
+// How other machines reach it.
+void DeclareSecurity(CLI::App& app, SecurityOptions& security) {
+  app.add_option("--advertise", security.advertise,
+                 "Host or host and port by which other machines reach the server, for join strings "
+                 "[default: the address of --listen, or the name of this machine]")
+      ->type_name("HOST[:PORT]");
+  CLI::Option* const certificate =
+      app.add_option(
+             "--tls-cert", security.certificate_file,
+             "Certificate in PEM, followed by its chain [default: one that the server signs "
+             "itself, beside the database]")
+          ->type_name("FILE")
+          ->check(CLI::ExistingFile);
+  CLI::Option* const key =
+      app.add_option("--tls-key", security.key_file, "Private key of --tls-cert in PEM")
+          ->type_name("FILE")
+          ->check(CLI::ExistingFile)
+          ->needs(certificate);
+  certificate->needs(key);
+  app.add_option("--tls-client-ca", security.client_ca_file,
+                 "Authorities in PEM whose client certificates are admitted as well as tokens; the "
+                 "OU of a certificate is its role: read, work, write or admin")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile);
+  CLI::Option* const tls =
+      app.add_flag("--tls", security.tls_on_loopback, "Speak TLS at loopback addresses, too");
+  app.add_flag(
+         "--insecure", security.insecure,
+         "Speak plaintext where other machines can connect. Everybody who can connect can run "
+         "any program on your workers")
+      ->excludes(tls)
+      ->excludes(certificate);
+}
 
 // When it ends, and whom it tells that it runs.
 void DeclareLife(CLI::App& app, ServerOptions& options, RawOptions& raw) {
@@ -68,10 +103,12 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
          "in the database are served too")
       ->type_name("NAME|FILE");
   app.add_option("--listen", raw.listen,
-                 "Address to listen on: a loopback host and port (0: any free port), or "
-                 "unix:/path/to/socket")
+                 "Address to listen on: an IP address and port (0: any free port), or "
+                 "unix:/path/to/socket (repeatable). Where other machines can connect, the server "
+                 "speaks TLS, and clients need a join string, which it prints [default: "
+                 "127.0.0.1:50051]")
       ->type_name("ADDRESS")
-      ->capture_default_str();
+      ->allow_extra_args(false);
   CLI::Option* const database =
       app.add_option("--db", options.database,
                      "SQLite file of the database; it is created if it does not exist [default: "
@@ -129,6 +166,7 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
          "to another worker. Short values are for tests")
       ->type_name("DURATION")
       ->capture_default_str();
+  DeclareSecurity(app, options.security);
   DeclareLife(app, options, raw);
 }
 
@@ -171,13 +209,16 @@ absl::StatusOr<absl::Duration> ParseTtl(const std::string& text) {
 absl::StatusOr<std::optional<ListenAddress>> ParseMetricsAddress(const std::string& text) {
   if (text.empty()) return std::nullopt;
   const absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
-  if (address.ok() && !address->IsUnix()) return *address;
+  if (address.ok() && address->IsLoopback()) return *address;
   return absl::InvalidArgumentError(absl::StrCat(
       "--metrics: expected a loopback host and port such as 127.0.0.1:9464, got '", text, "'"));
 }
 
 absl::Status Check(RawOptions raw, ServerOptions& options) {
-  HPO_ASSIGN_OR_RETURN(options.listen, ParseListenAddress(raw.listen));
+  HPO_ASSIGN_OR_RETURN(options.listen, ParseListenAddress(raw.listen.front()));
+  for (size_t i = 1; i < raw.listen.size(); ++i) {
+    HPO_ASSIGN_OR_RETURN(options.also_listen.emplace_back(), ParseListenAddress(raw.listen[i]));
+  }
   HPO_ASSIGN_OR_RETURN(options.lease_ttl, ParseTtl(raw.lease_ttl));
   HPO_ASSIGN_OR_RETURN(options.metrics, ParseMetricsAddress(raw.metrics));
   HPO_ASSIGN_OR_RETURN(options.overrides, OverEnvironment(std::move(raw.flags)));

@@ -7,14 +7,17 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/command_line/listen_address.h"
 #include "common/study_file/study_overrides.h"
-#include "server/rpc/listen_address.h"
+#include "server/security_options.h"
 
 namespace hpo::server {
 
 struct ServerOptions {
   std::vector<std::string> studies;  // names or paths
   ListenAddress listen;
+  std::vector<ListenAddress> also_listen;
+  SecurityOptions security;
   std::string database;      // path; its folder is created
   StudyOverrides overrides;  // flags over environment
   std::string log_level = "info";

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -13,7 +15,9 @@
 #include "cli/client/study_client.h"
 #include "cli/client/trial_client.h"
 #include "common/base/bytes.h"
+#include "common/protocol/access.h"
 #include "common/protocol/server_status.h"
+#include "common/tls/server_route.h"
 
 namespace hpo::cli {
 
@@ -22,6 +26,9 @@ class Client {
  public:
   // `address` as gRPC takes it: "127.0.0.1:50051", "unix:/path". Connects with the first call.
   explicit Client(const std::string& address, absl::Duration deadline = absl::Seconds(30),
+                  ServerSource source = ServerSource::kServer);
+  // Also through TLS.
+  explicit Client(tls::ServerRoute route, absl::Duration deadline = absl::Seconds(30),
                   ServerSource source = ServerSource::kServer);
   ~Client();
 
@@ -37,6 +44,15 @@ class Client {
   //   DataLoss  it arrived damaged
   //   NotFound, PermissionDenied, ResourceExhausted  `path` cannot be written
   absl::StatusOr<Bytes> BackUp(const std::string& path);
+
+  // Tokens of a server that other machines can reach; codes: admin.proto.
+  absl::StatusOr<std::vector<TokenInfo>> ListTokens();
+  // `lifetime` nullopt: it does not expire, or for a rotation: as before.
+  absl::StatusOr<NewToken> CreateToken(const std::string& name, Role role,
+                                       std::optional<absl::Duration> lifetime);
+  absl::StatusOr<NewToken> RotateToken(const std::string& name, absl::Duration grace,
+                                       std::optional<absl::Duration> lifetime);
+  absl::Status RevokeToken(const std::string& name);
 
   // Waits for the server to be there (again). False: `limit` is over.
   bool WaitUntilReachable(absl::Duration limit);

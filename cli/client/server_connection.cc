@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
@@ -20,7 +21,8 @@ namespace {
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   gpr_set_log_function([](gpr_log_func_args*) {});  // people get one line, from Describe
   grpc::ChannelArguments arguments;
-  // The server speaks plaintext on this machine alone: a proxy of the environment is for others.
+  // The server is on this machine, or behind a forwarder of this process: a proxy of the
+  // environment is for others.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(kMessageLimit.most);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
@@ -34,33 +36,36 @@ std::string ListenOption(const std::string& address) {
 
 }  // namespace
 
-ServerConnection::ServerConnection(const std::string& address, absl::Duration deadline,
+ServerConnection::ServerConnection(tls::ServerRoute route, absl::Duration deadline,
                                    ServerSource source)
-    : address_(address),
+    : route_(std::move(route)),
       deadline_(deadline),
       source_(source),
-      channel_(Connect(address)),
+      channel_(Connect(route_.dialed)),
       study_(v1::StudyService::NewStub(channel_)),
       admin_(v1::AdminService::NewStub(channel_)) {}
 
 absl::Status ServerConnection::Describe(const grpc::Status& status) const {
   const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE &&
                     channel_->GetState(/*try_to_connect=*/false) != GRPC_CHANNEL_READY;
+  // TLS says more than gRPC, which only sees a connection that ends.
+  if (away && !route_.Trouble().ok()) return route_.Trouble();
   if (away) {
     absl::Status unreachable = absl::UnavailableError(absl::StrCat(
-        "cannot reach hpo-server at ", address_,
-        ": is it running? to start one: hpo-server --study criteria", ListenOption(address_),
+        "cannot reach hpo-server at ", route_.shown,
+        ": is it running? to start one: hpo-server --study criteria", ListenOption(route_.shown),
         "; to read a database file without one: hpo --db FILE"));
     unreachable.SetPayload(kUnreachable, absl::Cord());
     return unreachable;
   }
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return absl::UnimplementedError(
-        absl::StrCat("what answers at ", address_, " is not an hpo-server of this version"));
+        absl::StrCat("what answers at ", route_.shown, " is not an hpo-server of this version"));
   }
   const absl::Status error = FromGrpc(status);
   return absl::Status(
-      error.code(), WithServer(error.message(), source_ == ServerSource::kServer ? address_ : ""));
+      error.code(),
+      WithServer(error.message(), source_ == ServerSource::kServer ? route_.shown : ""));
 }
 
 }  // namespace hpo::cli

@@ -14,6 +14,7 @@
 #include "common/base/status.h"
 #include "common/files/sha256.h"
 #include "common/files/write_file.h"
+#include "common/tls/server_route.h"
 #include "grpcpp/channel.h"
 #include "hpo/v1/admin.grpc.pb.h"
 #include "hpo/v1/study.grpc.pb.h"
@@ -30,10 +31,10 @@ class ServerConnection {
   static constexpr size_t kPiece = size_t{1} << 20;
   static constexpr auto kStreamDeadline = std::chrono::minutes(10);
 
-  // `address` as gRPC takes it; `deadline` is that of a call. Connects with the first one.
-  ServerConnection(const std::string& address, absl::Duration deadline, ServerSource source);
+  // `deadline` is that of a call. Connects with the first one.
+  ServerConnection(tls::ServerRoute route, absl::Duration deadline, ServerSource source);
 
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return route_.shown; }
   ServerSource source() const { return source_; }
   grpc::Channel& channel() const { return *channel_; }
   Studies& study() const { return *study_; }
@@ -49,7 +50,16 @@ class ServerConnection {
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(grpc::Status (Studies::*method)(grpc::ClientContext*,
                                                                 const Request&, Response*),
-                                const Request& request);
+                                const Request& request) {
+    return CallOn(*study_, method, request);
+  }
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (v1::AdminService::Stub::*method)(grpc::ClientContext*,
+                                                                               const Request&,
+                                                                               Response*),
+                                const Request& request) {
+    return CallOn(*admin_, method, request);
+  }
   // Writes the pieces of an answer in parts to `path`, whole or not at all; the last message, with
   // its end. `start` makes the call; `what` is named where the digest of the end is another.
   template <typename Message, typename Start>
@@ -58,7 +68,13 @@ class ServerConnection {
  private:
   static constexpr int kOwnerOnly = 0600;  // a backup holds what workers prove their leases by
 
-  const std::string address_;
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> CallOn(Stub& stub,
+                                  grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                               Response*),
+                                  const Request& request);
+
+  const tls::ServerRoute route_;
   const absl::Duration deadline_;
   const ServerSource source_;
   const std::shared_ptr<grpc::Channel> channel_;
@@ -66,14 +82,14 @@ class ServerConnection {
   const std::unique_ptr<v1::AdminService::Stub> admin_;
 };
 
-template <typename Request, typename Response>
-absl::StatusOr<Response> ServerConnection::Call(
-    grpc::Status (Studies::*method)(grpc::ClientContext*, const Request&, Response*),
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> ServerConnection::CallOn(
+    Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
     const Request& request) {
   grpc::ClientContext context;
   context.set_deadline(Deadline());
   Response response;
-  HPO_RETURN_IF_ERROR(Describe(((*study_).*method)(&context, request, &response)));
+  HPO_RETURN_IF_ERROR(Describe((stub.*method)(&context, request, &response)));
   return response;
 }
 

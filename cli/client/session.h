@@ -20,6 +20,7 @@ struct Session {
   bool yaml = false;     // of hpo best alone
   std::string study;     // empty: the only one
   std::string database;  // the file that is read without a server; empty: a server is asked
+  std::string join;      // --join; empty: none on the command line
   std::vector<std::string> forwarded;  // words after a command that another program reads
 };
 

@@ -5,10 +5,12 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "cli/commands/exchange/export_commands.h"
 #include "cli/commands/exchange/import_command.h"
 #include "cli/commands/shared_options.h"
 #include "cli/commands/studies/admin_commands.h"
+#include "common/command_line/bounds.h"
 
 namespace hpo::cli {
 namespace {
@@ -88,6 +90,48 @@ Action DeclareDatabaseRestore(CLI::App& restore, std::string& /*study*/) {
   return [values](Session&) { return RunRestore(values->file, values->database); };
 }
 
+void AddTokenName(CLI::App& command, std::string& name) {
+  command.add_option("name", name, "Name of the token")->type_name("NAME")->required();
+}
+
+void AddLifetime(CLI::App& command, std::string& lifetime, const char* otherwise) {
+  command
+      .add_option("--expires-in", lifetime,
+                  absl::StrCat("Time after which the token expires, such as 720h [default: ",
+                               otherwise, "]"))
+      ->type_name("DURATION");
+}
+
+Action DeclareTokenCreate(CLI::App& create, std::string& /*study*/) {
+  const auto options = std::make_shared<TokenOptions>();
+  AddTokenName(create, options->name);
+  create
+      .add_option("--role", options->role,
+                  "What it allows: read, work (workers), write (no commands) or admin")
+      ->required()
+      ->check(OneOf({"read", "work", "write", "admin"}));
+  AddLifetime(create, options->lifetime, "never");
+  return Plain([options](Session& session) { return CreateToken(session, *options); });
+}
+
+Action DeclareTokenRotate(CLI::App& rotate, std::string& /*study*/) {
+  const auto options = std::make_shared<TokenOptions>();
+  AddTokenName(rotate, options->name);
+  rotate
+      .add_option("--grace", options->grace,
+                  "Time for which the old secret is accepted as well; 0s after a leak")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  AddLifetime(rotate, options->lifetime, "as before");
+  return Plain([options](Session& session) { return RotateToken(session, *options); });
+}
+
+Action DeclareTokenRevoke(CLI::App& revoke, std::string& /*study*/) {
+  const auto name = std::make_shared<std::string>();
+  AddTokenName(revoke, *name);
+  return Plain([name](Session& session) { return RevokeToken(session, *name); });
+}
+
 }  // namespace
 
 Command ExportGroup() {
@@ -113,16 +157,34 @@ Command ImportGroup() {
           }};
 }
 
+Command TokenGroup() {
+  return {.name = "token",
+          .help = "Tokens, by which programs on other machines reach the server",
+          .examples = "  hpo admin token create ci --role read --expires-in 720h\n",
+          .commands = {
+              {.name = "list",
+               .help = "List all tokens, without their secrets",
+               .declare = WithoutOptions(Plain(ListTokens))},
+              {"create", "Make a token, and show its join string once", Access::kChanges,
+               DeclareTokenCreate},
+              {"rotate", "Replace the secret of a token; the old one works for a while",
+               Access::kChanges, DeclareTokenRotate},
+              {"revoke", "End a token, and close its connections", Access::kChanges,
+               DeclareTokenRevoke},
+          }};
+}
+
 Command AdminGroup() {
   return {
       .name = "admin",
-      .help = "Back up and restore the database of a server",
+      .help = "Back up and restore the database of a server, and make tokens",
       .examples = "  hpo admin restore hpo-backup.db         stop the server before you run this\n",
       .commands = {
           {"backup", "Copy the database of a running server to a file", Access::kChanges,
            DeclareBackup},
           {"restore", "Replace the database of a stopped server by a backup; keeps the old one",
            Access::kChanges, DeclareDatabaseRestore},
+          TokenGroup(),
       }};
 }
 

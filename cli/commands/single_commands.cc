@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "cli/commands/connect_command.h"
 #include "cli/commands/doctor_command.h"
 #include "cli/commands/run_command.h"
 #include "cli/commands/studies/study_commands.h"
@@ -139,6 +140,25 @@ Action DeclareWatch(CLI::App& watch, std::string& /*study*/) {
   };
 }
 
+Action DeclareConnect(CLI::App& connect, std::string& /*study*/) {
+  const auto options = std::make_shared<ConnectOptions>();
+  connect
+      .add_option("--listen", options->listen,
+                  "Address of this machine: a loopback address and port (0: any free port), or "
+                  "unix:/path/to/socket, which only you can use")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  connect
+      .add_option("--address-file", options->address_file,
+                  "Write the address to this file when it can be used")
+      ->type_name("FILE");
+  connect
+      .add_option("--end-with", options->end_with,
+                  "End when this process ends, which must have started the command")
+      ->type_name("PID");
+  return Plain([options](Session& session) { return Connect(session, *options); });
+}
+
 }  // namespace
 
 Command RunCommand() {
@@ -153,6 +173,15 @@ Command StatusCommand() {
           .access = Access::kReads,
           .declare = WithoutOptions(Plain(ShowStatus)),
           .examples = "  hpo status --study criteria --output json\n"};
+}
+
+Command ConnectCommand() {
+  return {
+      .name = "connect",
+      .help = "Reach a server on another machine by an address of this one, for other tools",
+      .declare = DeclareConnect,
+      .examples =
+          "  hpo connect --join file:join            then, say, optuna-dashboard on port 50051\n"};
 }
 
 Command DoctorCommand() {

@@ -7,6 +7,7 @@ namespace hpo::cli {
 
 Command RunCommand();
 Command StatusCommand();
+Command ConnectCommand();
 Command DoctorCommand();
 Command BestCommand();
 Command EnqueueCommand();

@@ -80,6 +80,7 @@ Action DeclareCompletion(CLI::App& completion, std::string& /*study*/) {
 std::vector<Command> AllCommands() {
   return {RunCommand(),
           StatusCommand(),
+          ConnectCommand(),
           DoctorCommand(),
           StudyGroup(),
           TrialGroup(),

@@ -25,12 +25,15 @@
 #include "common/command_line/exit_status.h"
 #include "common/command_line/server_address.h"
 #include "common/command_line/shell_word.h"
+#include "common/tls/server_route.h"
 
 namespace hpo::cli {
 namespace {
 
 struct GlobalOptions {
   std::string server = "127.0.0.1:50051";
+  std::string join;  // as tls::JoinSource takes it; empty: the environment's, if there is one
+  bool names_server = false;  // by --server
   std::string study;
   std::string database;  // read without a server; empty: ask one
   std::string output = "table";
@@ -44,6 +47,11 @@ void DeclareGlobals(CLI::App& app, GlobalOptions& global) {
       ->check(ServerAddress())
       ->envname("HPO_SERVER")
       ->capture_default_str();
+  app.add_option("--join", global.join,
+                 "Join string of a server on another machine, which the server has printed, or "
+                 "file:PATH of a file with it [default: HPO_JOIN, or the file HPO_JOIN_FILE]")
+      ->type_name("JOIN")
+      ->check(NotEmpty("a join string"));
   app.add_option("--study", global.study,
                  "Name of the study [default: HPO_STUDY, or the only study]")
       ->type_name("STUDY")
@@ -128,12 +136,23 @@ Terminal WithColors(Terminal terminal, const std::string& choice) {
   return terminal;
 }
 
+// The server that is asked: a join string beats HPO_SERVER, and --server beats the environment's
+// join string.
+absl::StatusOr<tls::ServerRoute> RouteOf(const GlobalOptions& global) {
+  const std::string server = WithDefaultPort(global.server);
+  if (global.names_server) return tls::FindRoute(std::nullopt, server);
+  HPO_ASSIGN_OR_RETURN(const auto join, tls::JoinSource::Find(global.join));
+  return tls::FindRoute(join, server);
+}
+
 // Runs the chosen command on the database file that is named, else on the server.
 absl::StatusOr<int> RunChosen(const GlobalOptions& global, const ChosenCommand& chosen,
                               const Terminal& terminal, std::ostream& out, std::ostream& err) {
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<DatabaseSnapshot> file,
                        OpenDatabase(global, chosen, err));
-  Client client(file ? file->address() : WithDefaultPort(global.server), absl::Seconds(30),
+  HPO_ASSIGN_OR_RETURN(tls::ServerRoute route,
+                       file ? tls::FindRoute(std::nullopt, file->address()) : RouteOf(global));
+  Client client(std::move(route), absl::Seconds(30),
                 file ? ServerSource::kSnapshot : ServerSource::kServer);
   if (file && client.WaitUntilReachable(absl::Seconds(30))) file->RemoveFiles();
   const bool wraps =
@@ -147,6 +166,7 @@ absl::StatusOr<int> RunChosen(const GlobalOptions& global, const ChosenCommand& 
                   .yaml = global.output == "yaml",
                   .study = global.study,
                   .database = global.database,
+                  .join = global.join,
                   .forwarded = global.forwarded};
   return chosen.action(session);
 }
@@ -188,6 +208,11 @@ int RunHpo(int argc, const char* const* argv, const Terminal& terminal, std::ost
   const int columns =
       terminal.columns > 0 ? std::min(terminal.columns, kTextColumns) : kTextColumns;
   if (const auto over = ParseCommandLine(app, num_own, argv, out, err, columns)) return *over;
+  global.names_server = NamesOption("--server", num_own, argv);
+  if (global.names_server && !global.join.empty()) {
+    err << "hpo: --join and --server: expected one of the two, got both\n";
+    return kUsageExit;
+  }
   const char* const usual_study = std::getenv("HPO_STUDY");
   if (global.study.empty() && usual_study != nullptr) global.study = usual_study;
   if (global.output == "yaml" && !app.got_subcommand("best")) {

@@ -134,6 +134,7 @@ constexpr FieldRange kRanges[] = {
     {"hpo.v1.ModelShape.pad_token_id", -1, kNumberLimit.most},
     {"hpo.v1.ListStudiesRequest.page_size", 0, kPageLimit.most},
     {"hpo.v1.ListTrialsRequest.page_size", 0, kPageLimit.most},
+    {"hpo.v1.ListServedStudiesRequest.page_size", 0, kPageLimit.most},
     {"hpo.v1.ListBestTrialsRequest.count", 0, kPageLimit.most},
 };
 

@@ -24,6 +24,13 @@ ServerStatus AdminApi::GetServer() const {
                       .damage = store.damage()};
 }
 
+absl::StatusOr<TokenIssuer*> AdminApi::Issuer() const {
+  if (TokenIssuer* const issuer = issuer_) return issuer;
+  return absl::FailedPreconditionError(
+      "this server listens without TLS, so that it has no tokens; start it with --listen "
+      "0.0.0.0:50051 to let other machines in");
+}
+
 absl::StatusOr<AdminApi::BackUpEnd> AdminApi::BackUp(
     const std::function<bool(absl::string_view)>& sink) const {
   BackUpEnd end;

@@ -1,6 +1,7 @@
 // What people ask of the server itself.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -8,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/protocol/server_status.h"
+#include "server/access/token_issuer.h"
 #include "server/scheduler/trial_scheduler.h"
 
 namespace hpo::server {
@@ -19,6 +21,12 @@ class AdminApi {
   explicit AdminApi(TrialScheduler& scheduler) : scheduler_(scheduler) {}
 
   ServerStatus GetServer() const;
+
+  // Who makes tokens, for the calls below; it outlives them. Before any call.
+  void SetIssuer(TokenIssuer* issuer) { issuer_ = issuer; }
+  // Codes: TokenIssuer.
+  //   FailedPrecondition  the server listens without TLS
+  absl::StatusOr<TokenIssuer*> Issuer() const;
 
   struct BackUpEnd {
     int64_t size = 0;
@@ -32,6 +40,7 @@ class AdminApi {
 
  private:
   TrialScheduler& scheduler_;
+  std::atomic<TokenIssuer*> issuer_ = nullptr;  // null: there is no TLS
 };
 
 }  // namespace hpo::server

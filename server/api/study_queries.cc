@@ -83,6 +83,23 @@ absl::StatusOr<std::vector<StudyStatus>> StudyQueries::ListStudies() const {
   return studies;
 }
 
+absl::StatusOr<StudyPage> StudyQueries::ListStudies(int page_size, const std::string& token) const {
+  const auto most = static_cast<size_t>(page_size == 0 ? kDefaultPage : page_size);
+  HPO_ASSIGN_OR_RETURN(std::vector<StudyStatus> studies, ListStudies());
+  std::sort(studies.begin(), studies.end(),
+            [](const StudyStatus& a, const StudyStatus& b) { return a.spec.name < b.spec.name; });
+  StudyPage page;
+  for (StudyStatus& study : studies) {
+    if (!token.empty() && study.spec.name <= token) continue;
+    if (page.studies.size() == most) {
+      page.next_token = page.studies.back().spec.name;
+      break;
+    }
+    page.studies.push_back(std::move(study));
+  }
+  return page;
+}
+
 absl::StatusOr<TrialPage> StudyQueries::ListTrials(const std::string& study,
                                                    const TrialQuery& query) const {
   if (query.page_size < 0 || query.page_size > kLargestPage) {

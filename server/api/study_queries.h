@@ -18,6 +18,12 @@ namespace hpo::server {
 
 class TrialScheduler;
 
+// Some of all studies, in the order of their names.
+struct StudyPage {
+  std::vector<StudyStatus> studies;
+  std::string next_token;  // empty: these are the last
+};
+
 // A trial among others: long texts of its outcome are shortened (kListedTextLimit).
 Trial Listed(Trial trial);
 
@@ -31,6 +37,10 @@ class StudyQueries {
   // All of them: one that is missing for a moment could be taken for one that is not there. Of one
   // whose row cannot be read, its name and why.
   absl::StatusOr<std::vector<StudyStatus>> ListStudies() const;
+
+  // Those after the one that `token` names; `page_size` 0 means 100. Studies are few: pages are cut
+  // from the whole list.
+  absl::StatusOr<StudyPage> ListStudies(int page_size, const std::string& token) const;
 
   // page_size 0 means 100; at most 1,000.
   //   InvalidArgument  page_size out of range, or a token that ListTrials did not give

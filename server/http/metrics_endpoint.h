@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
-#include "server/rpc/listen_address.h"
+#include "common/command_line/listen_address.h"
 
 namespace httplib {
 class Server;

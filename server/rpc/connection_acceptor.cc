@@ -140,8 +140,9 @@ ConnectionAcceptor::~ConnectionAcceptor() {
   if (spare_ >= 0) close(spare_);
 }
 
-void ConnectionAcceptor::Start(Serve serve) {
+void ConnectionAcceptor::Start(Serve serve, Refusal refusal) {
   serve_ = std::move(serve);
+  refusal_ = refusal;
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -208,7 +209,9 @@ void ConnectionAcceptor::TakeFailure(int error) {
   if (exhausted && spare_ >= 0) {
     close(std::exchange(spare_, -1));
     const int connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (connection >= 0) {
+    if (connection >= 0 && refusal_ == Refusal::kClose) {
+      close(connection);
+    } else if (connection >= 0) {
       // There is no time to wait for its call.
       Send(connection, Frame(kSettings, 0, 0, "") +
                            RefusalOf(0, "hpo-server has no file descriptor left; try again later"));
@@ -238,6 +241,13 @@ std::string ConnectionAcceptor::WhyFull() const {
 }
 
 void ConnectionAcceptor::Refuse(int connection) {
+  if (refusal_ == Refusal::kClose) {
+    close(connection);
+    if (const int64_t count = CountToTell(); count > 0) {
+      spdlog::error("{} connections are refused: {}", count, WhyFull());
+    }
+    return;
+  }
   // A client makes its call once it has seen settings.
   Send(connection, Frame(kSettings, 0, 0, ""));
   if (refused_.size() == kMostRefused) {

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
-#include "server/rpc/listen_address.h"
+#include "common/command_line/listen_address.h"
 
 namespace hpo::server {
 
@@ -43,7 +43,9 @@ class ConnectionAcceptor {
   // With the real port.
   const ListenAddress& address() const { return address_; }
 
-  void Start(Serve serve);
+  // What a connection beyond the bound gets: an answer in plaintext HTTP/2, or nothing.
+  enum class Refusal { kExplain, kClose };
+  void Start(Serve serve, Refusal refusal = Refusal::kExplain);
 
   // No new connection is served once it returns; the address is free. Idempotent.
   void Stop();
@@ -84,6 +86,7 @@ class ConnectionAcceptor {
   // Given up for a moment when there is no other descriptor left to accept and refuse with.
   int spare_;
   Serve serve_;
+  Refusal refusal_ = Refusal::kExplain;
   const SystemClock clock_;
   std::vector<Served> served_;
   std::vector<Refused> refused_;

@@ -65,6 +65,27 @@ AcquireCall FromProto(const v1::AcquireTrialRequest& proto) {
   return FromMessage<AcquireCall>(proto).value();
 }
 
+v1::ServedStudy ToServedStudy(const StudyStatus& study) {
+  const TrainerSpec& trainer = study.spec.trainer;
+  v1::ServedStudy proto;
+  proto.set_name(study.spec.name);
+  proto.set_train(trainer.train);
+  proto.set_validation(trainer.validation);
+  proto.set_task(trainer.task);
+  proto.mutable_command()->Add(trainer.command.begin(), trainer.command.end());
+  proto.set_workdir(trainer.workdir);
+  for (const Parameter& parameter : study.spec.space.parameters) {
+    proto.add_parameters(parameter.name);
+  }
+  if (study.finished) {
+    const std::string& why = study.waiting_for;
+    proto.mutable_end()->set_study(study.spec.name);
+    proto.mutable_end()->set_why(why.empty() ? "its budget is used up" : why);
+    proto.mutable_end()->set_failed(!study.failure.empty());
+  }
+  return proto;
+}
+
 v1::AcquireTrialResponse ToProto(const AcquireResult& result) {
   return ToMessage<v1::AcquireTrialResponse>(result);
 }

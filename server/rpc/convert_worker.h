@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/protocol/preflight.h"
 #include "common/protocol/worker_exchange.h"
+#include "common/study/study_status.h"
 #include "hpo/v1/worker.pb.h"
 
 namespace hpo::server {
@@ -30,6 +31,9 @@ AcquireCall FromProto(const v1::AcquireTrialRequest& proto);
 // its defaults are part of the parameters already.
 
 v1::AcquireTrialResponse ToProto(const AcquireResult& result);
+
+// What a worker needs to know of a study.
+v1::ServedStudy ToServedStudy(const StudyStatus& study);
 
 struct HeartbeatCall {
   std::string session;

@@ -91,9 +91,10 @@ void ToProto(const OptunaTrial& trial, optuna::Trial& proto) {
 
 }  // namespace
 
-grpc::Status OptunaServiceImpl::CreateNewStudy(grpc::ServerContext*,
+grpc::Status OptunaServiceImpl::CreateNewStudy(grpc::ServerContext* context,
                                                const optuna::CreateNewStudyRequest* request,
                                                optuna::CreateNewStudyReply* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const int64_t study,
                  api_.CreateStudy(request->study_name(), FromProto(request->directions())));
@@ -101,50 +102,56 @@ grpc::Status OptunaServiceImpl::CreateNewStudy(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status OptunaServiceImpl::DeleteStudy(grpc::ServerContext*,
+grpc::Status OptunaServiceImpl::DeleteStudy(grpc::ServerContext* context,
                                             const optuna::DeleteStudyRequest* request,
                                             optuna::DeleteStudyReply*) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   return ToGrpc(api_.DeleteStudy(request->study_id()));
 }
 
 grpc::Status OptunaServiceImpl::SetStudyUserAttribute(
-    grpc::ServerContext*, const optuna::SetStudyUserAttributeRequest* request,
+    grpc::ServerContext* context, const optuna::SetStudyUserAttributeRequest* request,
     optuna::SetStudyUserAttributeReply*) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   return ToGrpc(api_.SetStudyAttribute(request->study_id(), OptunaAttribute::kUser, request->key(),
                                        request->value()));
 }
 
 grpc::Status OptunaServiceImpl::SetStudySystemAttribute(
-    grpc::ServerContext*, const optuna::SetStudySystemAttributeRequest* request,
+    grpc::ServerContext* context, const optuna::SetStudySystemAttributeRequest* request,
     optuna::SetStudySystemAttributeReply*) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   return ToGrpc(api_.SetStudyAttribute(request->study_id(), OptunaAttribute::kSystem,
                                        request->key(), request->value()));
 }
 
-grpc::Status OptunaServiceImpl::GetStudyIdFromName(grpc::ServerContext*,
+grpc::Status OptunaServiceImpl::GetStudyIdFromName(grpc::ServerContext* context,
                                                    const optuna::GetStudyIdFromNameRequest* request,
                                                    optuna::GetStudyIdFromNameReply* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const int64_t study, api_.FindStudy(request->study_name()));
   response->set_study_id(study);
   return grpc::Status::OK;
 }
 
-grpc::Status OptunaServiceImpl::GetStudyNameFromId(grpc::ServerContext*,
+grpc::Status OptunaServiceImpl::GetStudyNameFromId(grpc::ServerContext* context,
                                                    const optuna::GetStudyNameFromIdRequest* request,
                                                    optuna::GetStudyNameFromIdReply* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const OptunaStudySummary study, api_.GetStudy(request->study_id()));
   response->set_study_name(study.name);
   return grpc::Status::OK;
 }
 
-grpc::Status OptunaServiceImpl::GetStudyDirections(grpc::ServerContext*,
+grpc::Status OptunaServiceImpl::GetStudyDirections(grpc::ServerContext* context,
                                                    const optuna::GetStudyDirectionsRequest* request,
                                                    optuna::GetStudyDirectionsReply* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const OptunaStudySummary study, api_.GetStudy(request->study_id()));
   for (const Direction direction : study.directions) response->add_directions(ToProto(direction));
@@ -152,8 +159,9 @@ grpc::Status OptunaServiceImpl::GetStudyDirections(grpc::ServerContext*,
 }
 
 grpc::Status OptunaServiceImpl::GetStudyUserAttributes(
-    grpc::ServerContext*, const optuna::GetStudyUserAttributesRequest* request,
+    grpc::ServerContext* context, const optuna::GetStudyUserAttributesRequest* request,
     optuna::GetStudyUserAttributesReply* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const OptunaStudySummary study, api_.GetStudy(request->study_id()));
   ToProto(study.user_attributes, *response->mutable_user_attributes());
@@ -161,17 +169,19 @@ grpc::Status OptunaServiceImpl::GetStudyUserAttributes(
 }
 
 grpc::Status OptunaServiceImpl::GetStudySystemAttributes(
-    grpc::ServerContext*, const optuna::GetStudySystemAttributesRequest* request,
+    grpc::ServerContext* context, const optuna::GetStudySystemAttributesRequest* request,
     optuna::GetStudySystemAttributesReply* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const OptunaStudySummary study, api_.GetStudy(request->study_id()));
   ToProto(study.system_attributes, *response->mutable_system_attributes());
   return grpc::Status::OK;
 }
 
-grpc::Status OptunaServiceImpl::GetAllStudies(grpc::ServerContext*,
+grpc::Status OptunaServiceImpl::GetAllStudies(grpc::ServerContext* context,
                                               const optuna::GetAllStudiesRequest* request,
                                               optuna::GetAllStudiesReply* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const std::vector<OptunaStudySummary> studies, api_.ListStudies());
   for (const OptunaStudySummary& study : studies) {
@@ -185,9 +195,10 @@ grpc::Status OptunaServiceImpl::GetAllStudies(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status OptunaServiceImpl::CreateNewTrial(grpc::ServerContext*,
+grpc::Status OptunaServiceImpl::CreateNewTrial(grpc::ServerContext* context,
                                                const optuna::CreateNewTrialRequest* request,
                                                optuna::CreateNewTrialReply* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   if (request->template_trial_is_none()) {
     HPO_RPC_ASSIGN(const int64_t trial, api_.StartTrial(request->study_id()));
@@ -200,9 +211,10 @@ grpc::Status OptunaServiceImpl::CreateNewTrial(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status OptunaServiceImpl::SetTrialParameter(grpc::ServerContext*,
+grpc::Status OptunaServiceImpl::SetTrialParameter(grpc::ServerContext* context,
                                                   const optuna::SetTrialParameterRequest* request,
                                                   optuna::SetTrialParameterReply*) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   return ToGrpc(api_.SetParam(
       request->trial_id(),
@@ -210,8 +222,9 @@ grpc::Status OptunaServiceImpl::SetTrialParameter(grpc::ServerContext*,
 }
 
 grpc::Status OptunaServiceImpl::GetTrialIdFromStudyIdTrialNumber(
-    grpc::ServerContext*, const optuna::GetTrialIdFromStudyIdTrialNumberRequest* request,
+    grpc::ServerContext* context, const optuna::GetTrialIdFromStudyIdTrialNumberRequest* request,
     optuna::GetTrialIdFromStudyIdTrialNumberReply* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const int64_t trial, api_.FindTrial(request->study_id(), request->trial_number()));
   response->set_trial_id(trial);
@@ -219,8 +232,9 @@ grpc::Status OptunaServiceImpl::GetTrialIdFromStudyIdTrialNumber(
 }
 
 grpc::Status OptunaServiceImpl::SetTrialStateValues(
-    grpc::ServerContext*, const optuna::SetTrialStateValuesRequest* request,
+    grpc::ServerContext* context, const optuna::SetTrialStateValuesRequest* request,
     optuna::SetTrialStateValuesReply* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const bool updated,
                  api_.SetState(request->trial_id(), FromProto(request->state()),
@@ -230,32 +244,36 @@ grpc::Status OptunaServiceImpl::SetTrialStateValues(
 }
 
 grpc::Status OptunaServiceImpl::SetTrialIntermediateValue(
-    grpc::ServerContext*, const optuna::SetTrialIntermediateValueRequest* request,
+    grpc::ServerContext* context, const optuna::SetTrialIntermediateValueRequest* request,
     optuna::SetTrialIntermediateValueReply*) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   return ToGrpc(api_.SetIntermediateValue(request->trial_id(), request->step(),
                                           request->intermediate_value()));
 }
 
 grpc::Status OptunaServiceImpl::SetTrialUserAttribute(
-    grpc::ServerContext*, const optuna::SetTrialUserAttributeRequest* request,
+    grpc::ServerContext* context, const optuna::SetTrialUserAttributeRequest* request,
     optuna::SetTrialUserAttributeReply*) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   return ToGrpc(api_.SetTrialAttribute(request->trial_id(), OptunaAttribute::kUser, request->key(),
                                        request->value()));
 }
 
 grpc::Status OptunaServiceImpl::SetTrialSystemAttribute(
-    grpc::ServerContext*, const optuna::SetTrialSystemAttributeRequest* request,
+    grpc::ServerContext* context, const optuna::SetTrialSystemAttributeRequest* request,
     optuna::SetTrialSystemAttributeReply*) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   return ToGrpc(api_.SetTrialAttribute(request->trial_id(), OptunaAttribute::kSystem,
                                        request->key(), request->value()));
 }
 
-grpc::Status OptunaServiceImpl::GetTrial(grpc::ServerContext*,
+grpc::Status OptunaServiceImpl::GetTrial(grpc::ServerContext* context,
                                          const optuna::GetTrialRequest* request,
                                          optuna::GetTrialReply* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const OptunaTrial trial, api_.GetTrial(request->trial_id()));
   ToProto(trial, *response->mutable_trial());
@@ -265,6 +283,7 @@ grpc::Status OptunaServiceImpl::GetTrial(grpc::ServerContext*,
 grpc::Status OptunaServiceImpl::GetTrials(grpc::ServerContext* context,
                                           const optuna::GetTrialsRequest* request,
                                           optuna::GetTrialsReply* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   OptunaTrialQuery query{.after = request->trial_id_greater_than()};
   query.included = {request->included_trial_ids().begin(), request->included_trial_ids().end()};

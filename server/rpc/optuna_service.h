@@ -2,6 +2,7 @@
 #pragma once
 
 #include "optuna/storage.grpc.pb.h"
+#include "server/access/access_control.h"
 #include "server/optuna/optuna_api.h"
 
 namespace hpo::server {
@@ -12,8 +13,8 @@ namespace hpo::server {
 // UpdateFinishedTrialError, InvalidArgument of a parameter ValueError.
 class OptunaServiceImpl final : public optuna::StorageService::Service {
  public:
-  // `api` outlives the service.
-  explicit OptunaServiceImpl(OptunaApi& api) : api_(api) {}
+  // `api` and `access` outlive the service.
+  OptunaServiceImpl(OptunaApi& api, AccessControl& access) : api_(api), access_(access) {}
 
   grpc::Status CreateNewStudy(grpc::ServerContext* context,
                               const optuna::CreateNewStudyRequest* request,
@@ -71,7 +72,10 @@ class OptunaServiceImpl final : public optuna::StorageService::Service {
                          optuna::GetTrialsReply* response) override;
 
  private:
+  static constexpr char kService[] = "/optuna.StorageService/";
+
   OptunaApi& api_;
+  AccessControl& access_;
 };
 
 }  // namespace hpo::server

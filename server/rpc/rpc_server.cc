@@ -2,14 +2,16 @@
 
 #include <grpc/support/log.h>
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
+#include "server/rpc/audit_interceptor.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo::server {
@@ -25,6 +27,8 @@ constexpr int kMostThreads = 2048;
 constexpr int kShortestPingMilliseconds = 30'000;
 // A connection that says nothing is closed; gRPC's default is two minutes.
 constexpr int kHandshakeMilliseconds = 20'000;
+// Calls at once on one connection; a client's further ones wait at the client.
+constexpr int kMostStreams = 512;
 
 // gRPC's own log, which is for people who debug it, goes where ours goes.
 void LogGrpc(gpr_log_func_args* args) {
@@ -40,6 +44,7 @@ void Configure(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kShortestPingMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreams);
   grpc::ResourceQuota quota("hpo-server");
   quota.SetMaxThreads(kMostThreads);
   builder.SetResourceQuota(quota);
@@ -47,37 +52,64 @@ void Configure(grpc::ServerBuilder& builder) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenAddress& address,
-                                                            StudyApi& studies, WorkerApi& workers,
-                                                            AdminApi& admin, OptunaApi& optuna) {
-  gpr_set_log_function(LogGrpc);
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  std::unique_ptr<RpcServer> server(new RpcServer(studies, workers, admin, optuna));
-  HPO_ASSIGN_OR_RETURN(server->acceptor_,
-                       ConnectionAcceptor::Listen(address, ConnectionsFor(RaiseDescriptorLimit())));
+absl::Status RpcServer::Build(const RpcApis& apis) {
   grpc::ServerBuilder builder;
   Configure(builder);
   using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
-  server->connections_ = builder.experimental().AddExternalConnectionAcceptor(
+  connections_ = builder.experimental().AddExternalConnectionAcceptor(
       Type::FROM_FD, grpc::InsecureServerCredentials());
-  builder.RegisterService(&server->study_service_);
-  builder.RegisterService(&server->worker_service_);
-  builder.RegisterService(&server->admin_service_);
-  builder.RegisterService(&server->optuna_service_);
-  server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr) {
-    return absl::UnavailableError(absl::StrCat("cannot serve ", FormatListenAddress(address)));
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(MakeAuditInterceptors(apis.access));
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
+  builder.RegisterService(&study_service_);
+  builder.RegisterService(&worker_service_);
+  builder.RegisterService(&admin_service_);
+  builder.RegisterService(&optuna_service_);
+  server_ = builder.BuildAndStart();
+  return server_ != nullptr ? absl::OkStatus() : absl::UnavailableError("cannot start gRPC");
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(RpcOptions options,
+                                                            const RpcApis& apis) {
+  gpr_set_log_function(LogGrpc);
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  std::unique_ptr<RpcServer> server(new RpcServer(apis));
+  const bool has_tls = options.tls.has_value();
+  // A connection with TLS has three descriptors.
+  const int descriptors = RaiseDescriptorLimit();
+  const int most =
+      has_tls ? std::max(1, ConnectionsFor(descriptors) / 3) : ConnectionsFor(descriptors);
+  for (const ListenAddress& address : options.listen) {
+    HPO_ASSIGN_OR_RETURN(server->acceptors_.emplace_back(),
+                         ConnectionAcceptor::Listen(address, most));
   }
-  server->address_ = FormatListenAddress(server->acceptor_->address());
-  server->acceptor_->Start(
-      [connections = server->connections_.get()](int listener, int connection) {
-        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
-        parameters.listener_fd = listener;
-        parameters.fd = connection;
-        connections->HandleNewConnection(&parameters);
-      });
+  HPO_RETURN_IF_ERROR(server->Build(apis));
+  const auto serve = [connections = server->connections_.get()](int listener, int connection) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+    parameters.listener_fd = listener;
+    parameters.fd = connection;
+    connections->HandleNewConnection(&parameters);
+  };
+  if (has_tls) {
+    HPO_ASSIGN_OR_RETURN(server->gate_,
+                         TlsGate::Create(*std::move(options.tls), apis.tokens, apis.access,
+                                         [serve](int connection) { serve(-1, connection); }));
+  }
+  server->address_ = FormatListenAddress(server->acceptors_.front()->address());
+  for (const auto& acceptor : server->acceptors_) {
+    if (has_tls && NeedsTls(acceptor->address(), options.tls_on_loopback)) {
+      acceptor->Start([gate = server->gate_.get()](int, int connection) { gate->Take(connection); },
+                      ConnectionAcceptor::Refusal::kClose);
+    } else {
+      acceptor->Start(serve, ConnectionAcceptor::Refusal::kExplain);
+    }
+  }
   return server;
+}
+
+void RpcServer::CloseInvalid() {
+  if (gate_ != nullptr) gate_->CloseInvalid();
 }
 
 RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
@@ -95,7 +127,7 @@ void RpcServer::StopAdvertising() {
 
 void RpcServer::Shutdown(absl::Duration grace) {
   if (server_ == nullptr) return;
-  acceptor_->Stop();
+  for (const auto& acceptor : acceptors_) acceptor->Stop();
   worker_service_.EndStreams();
   server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
   server_->Wait();

@@ -34,10 +34,12 @@ class SessionStreams::Stream final : public SessionStreams::Reactor {
   const std::string session_;
 };
 
+SessionStreams::Reactor* SessionStreams::Refuse(const absl::Status& why) {
+  return new RefusedStream(ToGrpc(why));
+}
+
 SessionStreams::Reactor* SessionStreams::Open(const std::string& session) {
-  if (const absl::Status there = api_.Attend(session); !there.ok()) {
-    return new RefusedStream(ToGrpc(there));
-  }
+  if (const absl::Status there = api_.Attend(session); !there.ok()) return Refuse(there);
   Stream* older = nullptr;
   Stream* stream = nullptr;
   {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/grpcpp.h"
 #include "hpo/v1/worker.pb.h"
@@ -24,6 +25,9 @@ class SessionStreams {
   // A stream of the session, which belongs to gRPC; an older one of it ends. One of an unknown
   // session ends with NOT_FOUND, and after EndAll with UNAVAILABLE.
   Reactor* Open(const std::string& session);
+
+  // A stream that ends at once.
+  static Reactor* Refuse(const absl::Status& why);
 
   // The server ends: so do the streams, which is no sign of a lost client. Idempotent.
   void EndAll();

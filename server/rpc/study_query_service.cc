@@ -19,38 +19,30 @@ using hpo::ToProto;
 
 namespace {
 
-constexpr int kDefaultPageSize = 100;
 constexpr auto kPageBytes = static_cast<size_t>(kPageBytesLimit.most);
 
 absl::Status CallerLeft() { return absl::CancelledError("the caller has left"); }
 
 }  // namespace
 
-grpc::Status StudyQueryService::GetStudy(grpc::ServerContext*, const v1::GetStudyRequest* request,
+grpc::Status StudyQueryService::GetStudy(grpc::ServerContext* context,
+                                         const v1::GetStudyRequest* request,
                                          v1::GetStudyResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const StudyStatus study, queries_.GetStudy(request->name()));
   *response->mutable_study() = ToProto(study);
   return grpc::Status::OK;
 }
 
-// Studies are few: pages are cut from the whole list, and a token is the last name of its page.
-grpc::Status StudyQueryService::ListStudies(grpc::ServerContext*,
+grpc::Status StudyQueryService::ListStudies(grpc::ServerContext* context,
                                             const v1::ListStudiesRequest* request,
                                             v1::ListStudiesResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
-  const int page_size = request->page_size() == 0 ? kDefaultPageSize : request->page_size();
-  HPO_RPC_ASSIGN(std::vector<StudyStatus> studies, queries_.ListStudies());
-  std::sort(studies.begin(), studies.end(),
-            [](const StudyStatus& a, const StudyStatus& b) { return a.spec.name < b.spec.name; });
-  for (const StudyStatus& study : studies) {
-    if (!request->page_token().empty() && study.spec.name <= request->page_token()) continue;
-    if (response->studies_size() == page_size) {
-      response->set_next_page_token(response->studies(page_size - 1).name());
-      break;
-    }
-    *response->add_studies() = ToProto(study);
-  }
+  HPO_RPC_ASSIGN(StudyPage page, queries_.ListStudies(request->page_size(), request->page_token()));
+  for (const StudyStatus& study : page.studies) *response->add_studies() = ToProto(study);
+  response->set_next_page_token(page.next_token);
   return grpc::Status::OK;
 }
 
@@ -86,12 +78,15 @@ absl::Status StudyQueryService::FillPage(const grpc::ServerContext* context,
 grpc::Status StudyQueryService::ListTrials(grpc::ServerContext* context,
                                            const v1::ListTrialsRequest* request,
                                            v1::ListTrialsResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   return ToGrpc(FillPage(context, *request, *response));
 }
 
-grpc::Status StudyQueryService::GetTrial(grpc::ServerContext*, const v1::GetTrialRequest* request,
+grpc::Status StudyQueryService::GetTrial(grpc::ServerContext* context,
+                                         const v1::GetTrialRequest* request,
                                          v1::GetTrialResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const TrialView detail,
                  queries_.GetTrial(request->study(), TrialNumber{request->number()}));
@@ -102,6 +97,7 @@ grpc::Status StudyQueryService::GetTrial(grpc::ServerContext*, const v1::GetTria
 grpc::Status StudyQueryService::ListBestTrials(grpc::ServerContext* context,
                                                const v1::ListBestTrialsRequest* request,
                                                v1::ListBestTrialsResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const std::vector<Trial> trials,
                  queries_.ListBestTrials(request->study(), request->count(),
@@ -116,9 +112,10 @@ grpc::Status StudyQueryService::ListBestTrials(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
-grpc::Status StudyQueryService::EstimateMemory(grpc::ServerContext*,
+grpc::Status StudyQueryService::EstimateMemory(grpc::ServerContext* context,
                                                const v1::EstimateMemoryRequest* request,
                                                v1::EstimateMemoryResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const MemoryQuery query, FromMessage<MemoryQuery>(*request));
   HPO_RPC_ASSIGN(const memory::MemoryAnswer answer,
@@ -130,6 +127,7 @@ grpc::Status StudyQueryService::EstimateMemory(grpc::ServerContext*,
 grpc::Status StudyQueryService::WatchStudy(grpc::ServerContext* context,
                                            const v1::WatchStudyRequest* request,
                                            grpc::ServerWriter<v1::WatchStudyResponse>* writer) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const OpenWatches::Watch watch, watches_.Open(context->peer()));
   return ToGrpc(queries_.WatchStudy(

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "hpo/v1/study.grpc.pb.h"
+#include "server/access/access_control.h"
 #include "server/api/study_queries.h"
 #include "server/rpc/open_watches.h"
 
@@ -12,8 +13,9 @@ namespace hpo::server {
 // Codes: see StudyQueries; InvalidArgument where a message does not convert.
 class StudyQueryService : public v1::StudyService::Service {
  public:
-  // `queries` outlives the service.
-  explicit StudyQueryService(const StudyQueries& queries) : queries_(queries) {}
+  // `queries` and `access` outlive the service.
+  StudyQueryService(const StudyQueries& queries, AccessControl& access)
+      : access_(access), queries_(queries) {}
 
   grpc::Status GetStudy(grpc::ServerContext* context, const v1::GetStudyRequest* request,
                         v1::GetStudyResponse* response) final;
@@ -31,6 +33,10 @@ class StudyQueryService : public v1::StudyService::Service {
                               v1::EstimateMemoryResponse* response) final;
   grpc::Status WatchStudy(grpc::ServerContext* context, const v1::WatchStudyRequest* request,
                           grpc::ServerWriter<v1::WatchStudyResponse>* writer) final;
+
+ protected:
+  static constexpr char kService[] = "/hpo.v1.StudyService/";
+  AccessControl& access_;
 
  private:
   absl::Status FillPage(const grpc::ServerContext* context, const v1::ListTrialsRequest& request,

@@ -34,6 +34,7 @@ using hpo::ToProto;
 grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext* context,
                                            const v1::CreateStudyRequest* request,
                                            v1::CreateStudyResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   const std::string origin = request->origin().empty() ? "study" : request->origin();
   HPO_RPC_ASSIGN(const StudySpec spec, ParseStudyFile(request->yaml(), origin, StudyOverrides()));
@@ -44,9 +45,10 @@ grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::UpdateStudy(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::UpdateStudy(grpc::ServerContext* context,
                                            const v1::UpdateStudyRequest* request,
                                            v1::UpdateStudyResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const StudyUpdate update, FromProto(*request));
   HPO_RPC_ASSIGN(const StudyStatus study,
@@ -55,8 +57,10 @@ grpc::Status StudyServiceImpl::UpdateStudy(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::EditStudy(grpc::ServerContext*, const v1::EditStudyRequest* request,
+grpc::Status StudyServiceImpl::EditStudy(grpc::ServerContext* context,
+                                         const v1::EditStudyRequest* request,
                                          v1::EditStudyResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(StudyEdit edit, FromMessage<StudyEdit>(*request));
   HPO_RPC_ASSIGN(const SpecChange change, ChangeOf(std::move(edit)));
@@ -66,9 +70,10 @@ grpc::Status StudyServiceImpl::EditStudy(grpc::ServerContext*, const v1::EditStu
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::ArchiveStudy(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::ArchiveStudy(grpc::ServerContext* context,
                                             const v1::ArchiveStudyRequest* request,
                                             grpc::ServerWriter<v1::ArchiveStudyResponse>* writer) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   v1::ArchiveStudyResponse message;
   HPO_RPC_ASSIGN(const ArchiveEnd end,
@@ -81,9 +86,10 @@ grpc::Status StudyServiceImpl::ArchiveStudy(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::RestoreStudy(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::RestoreStudy(grpc::ServerContext* context,
                                             grpc::ServerReader<v1::RestoreStudyRequest>* reader,
                                             v1::RestoreStudyResponse* response) {
+  HPO_RPC_ALLOW(context);
   std::string name;
   std::string archive;
   v1::RestoreStudyRequest request;
@@ -101,9 +107,10 @@ grpc::Status StudyServiceImpl::RestoreStudy(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::DeleteStudy(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::DeleteStudy(grpc::ServerContext* context,
                                            const v1::DeleteStudyRequest* request,
                                            v1::DeleteStudyResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const int64_t trials,
                  api_.DeleteStudy(request->name(), request->archive_sha256()));
@@ -111,9 +118,10 @@ grpc::Status StudyServiceImpl::DeleteStudy(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::EnqueueTrial(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::EnqueueTrial(grpc::ServerContext* context,
                                             const v1::EnqueueTrialRequest* request,
                                             v1::EnqueueTrialResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const EnqueueRequest enqueue, FromMessage<EnqueueRequest>(*request));
   HPO_RPC_ASSIGN(const Trial trial,
@@ -122,9 +130,10 @@ grpc::Status StudyServiceImpl::EnqueueTrial(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::PreemptTrial(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::PreemptTrial(grpc::ServerContext* context,
                                             const v1::PreemptTrialRequest* request,
                                             v1::PreemptTrialResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const Trial trial,
                  api_.PreemptTrial(request->study(), TrialNumber{request->number()}));
@@ -132,8 +141,10 @@ grpc::Status StudyServiceImpl::PreemptTrial(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::StopTrial(grpc::ServerContext*, const v1::StopTrialRequest* request,
+grpc::Status StudyServiceImpl::StopTrial(grpc::ServerContext* context,
+                                         const v1::StopTrialRequest* request,
                                          v1::StopTrialResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const Trial trial, api_.StopTrial(request->study(), TrialNumber{request->number()},
                                                    request->reason()));
@@ -141,9 +152,10 @@ grpc::Status StudyServiceImpl::StopTrial(grpc::ServerContext*, const v1::StopTri
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::CancelTrial(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::CancelTrial(grpc::ServerContext* context,
                                            const v1::CancelTrialRequest* request,
                                            v1::CancelTrialResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(
       const Trial trial,
@@ -152,9 +164,10 @@ grpc::Status StudyServiceImpl::CancelTrial(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::OrderStudy(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::OrderStudy(grpc::ServerContext* context,
                                           const v1::OrderStudyRequest* request,
                                           v1::OrderStudyResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const StudyOrder order, FromProto(request->order()));
   HPO_RPC_ASSIGN(const StudyStatus study,
@@ -163,8 +176,10 @@ grpc::Status StudyServiceImpl::OrderStudy(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::Annotate(grpc::ServerContext*, const v1::AnnotateRequest* request,
+grpc::Status StudyServiceImpl::Annotate(grpc::ServerContext* context,
+                                        const v1::AnnotateRequest* request,
                                         v1::AnnotateResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   std::optional<TrialNumber> number;
   if (request->has_number()) number = TrialNumber{request->number()};
@@ -175,9 +190,10 @@ grpc::Status StudyServiceImpl::Annotate(grpc::ServerContext*, const v1::Annotate
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::RetryTrials(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::RetryTrials(grpc::ServerContext* context,
                                            const v1::RetryTrialsRequest* request,
                                            v1::RetryTrialsResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const RetryRequest retry, FromMessage<RetryRequest>(*request));
   HPO_RPC_ASSIGN(const RetryResult result,
@@ -189,6 +205,7 @@ grpc::Status StudyServiceImpl::RetryTrials(grpc::ServerContext*,
 grpc::Status StudyServiceImpl::ImportTrials(grpc::ServerContext* context,
                                             grpc::ServerReader<v1::ImportTrialsRequest>* reader,
                                             v1::ImportTrialsResponse* response) {
+  HPO_RPC_ALLOW(context);
   TrialImport imported;
   imported.cancelled = [context] { return context->IsCancelled(); };
   v1::ImportTrialsRequest request;

@@ -12,8 +12,9 @@ namespace hpo::server {
 // InvalidArgument where a message does not convert.
 class StudyServiceImpl final : public StudyQueryService {
  public:
-  // `api` outlives the service.
-  explicit StudyServiceImpl(StudyApi& api) : StudyQueryService(api.queries()), api_(api) {}
+  // `api` and `access` outlive the service.
+  StudyServiceImpl(StudyApi& api, AccessControl& access)
+      : StudyQueryService(api.queries(), access), api_(api) {}
 
   grpc::Status CreateStudy(grpc::ServerContext* context, const v1::CreateStudyRequest* request,
                            v1::CreateStudyResponse* response) override;

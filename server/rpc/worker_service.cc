@@ -31,9 +31,10 @@ absl::Duration UntilDeadline(const grpc::ServerContext& context) {
 
 }  // namespace
 
-grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext*,
+grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext* context,
                                                const v1::RegisterWorkerRequest* request,
                                                v1::RegisterWorkerResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const WorkerFacts facts, FromProto(*request));
   HPO_RPC_ASSIGN(const Registration registration,
@@ -42,9 +43,21 @@ grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
+grpc::Status WorkerServiceImpl::ListServedStudies(grpc::ServerContext* context,
+                                                  const v1::ListServedStudiesRequest* request,
+                                                  v1::ListServedStudiesResponse* response) {
+  HPO_RPC_ALLOW(context);
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(StudyPage page, queries_.ListStudies(request->page_size(), request->page_token()));
+  for (const StudyStatus& study : page.studies) *response->add_studies() = ToServedStudy(study);
+  response->set_next_page_token(page.next_token);
+  return grpc::Status::OK;
+}
+
 grpc::Status WorkerServiceImpl::AcquireTrial(grpc::ServerContext* context,
                                              const v1::AcquireTrialRequest* request,
                                              v1::AcquireTrialResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   const AcquireCall call = FromProto(*request);
   const absl::Duration wait = std::min(call.wait, UntilDeadline(*context));
@@ -55,8 +68,10 @@ grpc::Status WorkerServiceImpl::AcquireTrial(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
-grpc::Status WorkerServiceImpl::Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest* request,
+grpc::Status WorkerServiceImpl::Heartbeat(grpc::ServerContext* context,
+                                          const v1::HeartbeatRequest* request,
                                           v1::HeartbeatResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   const HeartbeatCall call = FromProto(*request);
   HPO_RPC_ASSIGN(
@@ -66,14 +81,17 @@ grpc::Status WorkerServiceImpl::Heartbeat(grpc::ServerContext*, const v1::Heartb
   return grpc::Status::OK;
 }
 
-SessionStreams::Reactor* WorkerServiceImpl::Attend(grpc::CallbackServerContext*,
+SessionStreams::Reactor* WorkerServiceImpl::Attend(grpc::CallbackServerContext* context,
                                                    const v1::AttendRequest* request) {
+  const auto permit = access_.Allow(absl::StrCat(kService, __func__), context->peer());
+  if (!permit.ok()) return SessionStreams::Refuse(permit.status());
   return streams_.Open(request->session());
 }
 
-grpc::Status WorkerServiceImpl::ReportMeasurements(grpc::ServerContext*,
+grpc::Status WorkerServiceImpl::ReportMeasurements(grpc::ServerContext* context,
                                                    const v1::ReportMeasurementsRequest* request,
                                                    v1::ReportMeasurementsResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const ReportCall call, FromProto(*request));
   HPO_RPC_ASSIGN(const ReportResult result, api_.ReportMeasurements(call.report));
@@ -81,9 +99,10 @@ grpc::Status WorkerServiceImpl::ReportMeasurements(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status WorkerServiceImpl::FinishTrial(grpc::ServerContext*,
+grpc::Status WorkerServiceImpl::FinishTrial(grpc::ServerContext* context,
                                             const v1::FinishTrialRequest* request,
                                             v1::FinishTrialResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const FinishCall call, FromProto(*request));
   HPO_RPC_ASSIGN(const FinishResult result, api_.FinishTrial(call.request_id, call.request));
@@ -91,9 +110,10 @@ grpc::Status WorkerServiceImpl::FinishTrial(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext*,
+grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext* context,
                                              const v1::ReleaseTrialRequest* request,
                                              v1::ReleaseTrialResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const ReleaseCall call, FromProto(*request));
   HPO_RPC_ASSIGN(const TrialState state, api_.ReleaseTrial(call.request_id, call.lease, call.reason,
@@ -105,6 +125,7 @@ grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext*,
 grpc::Status WorkerServiceImpl::AcquirePreflight(grpc::ServerContext* context,
                                                  const v1::AcquirePreflightRequest* request,
                                                  v1::AcquirePreflightResponse* response) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   const absl::Duration wait = std::min(FromProto(request->wait()), UntilDeadline(*context));
   HPO_RPC_ASSIGN(const std::optional<Preflight> preflight,
@@ -114,9 +135,10 @@ grpc::Status WorkerServiceImpl::AcquirePreflight(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
-grpc::Status WorkerServiceImpl::ReportPreflight(grpc::ServerContext*,
+grpc::Status WorkerServiceImpl::ReportPreflight(grpc::ServerContext* context,
                                                 const v1::ReportPreflightRequest* request,
                                                 v1::ReportPreflightResponse*) {
+  HPO_RPC_ALLOW(context);
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const PreflightReportCall call, FromProto(*request));
   return ToGrpc(api_.ReportPreflight(call.session, call.report));

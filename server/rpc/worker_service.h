@@ -4,6 +4,8 @@
 #pragma once
 
 #include "hpo/v1/worker.grpc.pb.h"
+#include "server/access/access_control.h"
+#include "server/api/study_queries.h"
 #include "server/api/worker_api.h"
 #include "server/rpc/session_streams.h"
 
@@ -13,12 +15,16 @@ namespace hpo::server {
 class WorkerServiceImpl final
     : public v1::WorkerService::WithCallbackMethod_Attend<v1::WorkerService::Service> {
  public:
-  // `api` outlives the service.
-  explicit WorkerServiceImpl(WorkerApi& api) : api_(api), streams_(api) {}
+  // All outlive the service.
+  WorkerServiceImpl(WorkerApi& api, const StudyQueries& queries, AccessControl& access)
+      : api_(api), queries_(queries), access_(access), streams_(api) {}
 
   grpc::Status RegisterWorker(grpc::ServerContext* context,
                               const v1::RegisterWorkerRequest* request,
                               v1::RegisterWorkerResponse* response) override;
+  grpc::Status ListServedStudies(grpc::ServerContext* context,
+                                 const v1::ListServedStudiesRequest* request,
+                                 v1::ListServedStudiesResponse* response) override;
   // Waits no longer than `wait`, 50 s and the call's deadline allow.
   grpc::Status AcquireTrial(grpc::ServerContext* context, const v1::AcquireTrialRequest* request,
                             v1::AcquireTrialResponse* response) override;
@@ -44,7 +50,11 @@ class WorkerServiceImpl final
                                v1::ReportPreflightResponse* response) override;
 
  private:
+  static constexpr char kService[] = "/hpo.v1.WorkerService/";
+
   WorkerApi& api_;
+  const StudyQueries& queries_;
+  AccessControl& access_;
   SessionStreams streams_;
 };
 

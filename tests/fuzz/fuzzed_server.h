@@ -151,9 +151,10 @@ class FuzzedServer {
     studies_ = std::make_unique<server::StudyApi>(*scheduler_);
     workers_ = std::make_unique<server::WorkerApi>(*scheduler_);
     admin_ = std::make_unique<server::AdminApi>(*scheduler_);
-    study_service_ = std::make_unique<server::StudyServiceImpl>(*studies_);
-    worker_service_ = std::make_unique<server::WorkerServiceImpl>(*workers_);
-    admin_service_ = std::make_unique<server::AdminServiceImpl>(*admin_);
+    study_service_ = std::make_unique<server::StudyServiceImpl>(*studies_, access_);
+    worker_service_ =
+        std::make_unique<server::WorkerServiceImpl>(*workers_, studies_->queries(), access_);
+    admin_service_ = std::make_unique<server::AdminServiceImpl>(*admin_, access_);
   }
 
   // What was taken can be read.
@@ -177,6 +178,8 @@ class FuzzedServer {
 
   std::filesystem::path folder_;
   SimulatedClock clock_;
+  server::AuditLog audit_{"", clock_};
+  server::AccessControl access_{audit_, clock_};
   std::unique_ptr<server::TrialScheduler> scheduler_;
   std::unique_ptr<server::StudyApi> studies_;
   std::unique_ptr<server::WorkerApi> workers_;

@@ -22,6 +22,7 @@
 #include "common/device/nvml.h"
 #include "common/files/dry_run_package.h"
 #include "common/files/user_folder.h"
+#include "common/tls/server_route.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/attempt/state_folder.h"
 #include "worker/agent/device/select_gpu.h"
@@ -303,11 +304,10 @@ absl::Status CheckDryRuns(const WorkerOptions& options, const DeviceProfile& dev
 
 // nullptr where there are none, and the log says why.
 //   InvalidArgument  --preflight was given
-absl::StatusOr<std::unique_ptr<OwnDryRuns>> MakeDryRuns(const WorkerOptions& options,
-                                                        const Device& device,
-                                                        const std::string& state,
-                                                        const ModelCatalog& models,
-                                                        const DataCatalog& data) {
+// `server` is dialed.
+absl::StatusOr<std::unique_ptr<OwnDryRuns>> MakeDryRuns(
+    const WorkerOptions& options, const std::string& server, const Device& device,
+    const std::string& state, const ModelCatalog& models, const DataCatalog& data) {
   if (options.preflight == PreflightWish::kNever) return nullptr;
   const bool always = options.preflight == PreflightWish::kAlways;
   const absl::StatusOr<DeviceProfile> profile = device.capacity->Profile();
@@ -326,13 +326,15 @@ absl::StatusOr<std::unique_ptr<OwnDryRuns>> MakeDryRuns(const WorkerOptions& opt
     return nullptr;
   }
   return std::make_unique<OwnDryRuns>(
-      ConnectCoordinator(options.server),
+      ConnectCoordinator(server),
       std::make_unique<ProcessDryRunner>(std::move(dry_runs), *profile, models, data),
       always ? PreflightAbility::kAlways : PreflightAbility::kIfAsked);
 }
 
-absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& given, StopSignal& stop) {
-  const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(given.server);
+absl::StatusOr<AgentResult> RunOn(const tls::ServerRoute& route, WorkerOptions given,
+                                  StopSignal& stop) {
+  given.server = route.shown;
+  const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(route.dialed);
   const std::variant<WorkerOptions, AgentResult> with_command =
       WithStudysCommand(given, *client, stop);
   if (const auto* end = std::get_if<AgentResult>(&with_command)) return *end;
@@ -357,8 +359,8 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& given, StopSignal& st
   const std::unique_ptr<TrainerLauncher> launcher = MakeLauncher(options, device, mark);
   std::optional<DeviceProfiles> profiles = MakeProfiles(options, device, state);
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<OwnDryRuns> dry_runs,
-                       MakeDryRuns(options, device, state, models, data));
-  const std::unique_ptr<CoordinatorClient> heartbeats = ConnectCoordinator(options.server);
+                       MakeDryRuns(options, route.dialed, device, state, models, data));
+  const std::unique_ptr<CoordinatorClient> heartbeats = ConnectCoordinator(route.dialed);
   const AgentServices services{.client = *client,
                                .heartbeat_client = *heartbeats,
                                .launcher = *launcher,
@@ -375,6 +377,40 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& given, StopSignal& st
   slot.log_path = state + "/trainer.log";
   slot.is_own_program = !options.trainer.empty() && !options.IsPlainProgram();
   return RunAgent(services, agent, slot);
+}
+
+// What TLS says of the server ends the worker where waiting does not help.
+void NoteServer(const absl::Status& status, StopSignal& stop) {
+  if (status.ok()) return;
+  if (tls::MayWorkLater(status)) {
+    spdlog::warn("{}", std::string(status.message()));
+    return;
+  }
+  spdlog::error("{}; the worker ends", std::string(status.message()));
+  if (!stop.raised()) stop.Raise();
+}
+
+// The way to the server, after a first look at it where it has TLS.
+//   PermissionDenied, Unauthenticated  it does not let this worker in
+absl::StatusOr<tls::ServerRoute> FindServer(const WorkerOptions& options, StopSignal& stop) {
+  HPO_ASSIGN_OR_RETURN(tls::ServerRoute route, tls::FindRoute(options.join, options.server,
+                                                              [&stop](const absl::Status& status) {
+                                                                NoteServer(status, stop);
+                                                              }));
+  if (route.forwarder == nullptr) return route;
+  const absl::Status first = route.forwarder->Check();
+  if (!first.ok() && !tls::MayWorkLater(first)) return first;
+  return route;
+}
+
+absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& stop) {
+  HPO_ASSIGN_OR_RETURN(const tls::ServerRoute route, FindServer(options, stop));
+  // Programs of trials have no use for it.
+  for (const char* variable : {"HPO_JOIN", "HPO_JOIN_FILE"}) ::unsetenv(variable);
+  HPO_ASSIGN_OR_RETURN(AgentResult result, RunOn(route, options, stop));
+  const absl::Status trouble = route.Trouble();
+  if (!trouble.ok() && !tls::MayWorkLater(trouble)) result.code = ExitCode::kConfiguration;
+  return result;
 }
 
 absl::StatusOr<AgentResult> RunAllCards(const WorkerOptions& options,
@@ -427,9 +463,30 @@ absl::StatusOr<AgentResult> RunChosen(const WorkerOptions& options,
   return RunWorker(options, stop);
 }
 
-int Main(int argc, const char* const* argv) {
+// A fleet's workers take the join string from the environment, which other users cannot read.
+std::vector<std::string> ArgumentsOfFleet(const WorkerOptions& options,
+                                          std::vector<std::string> arguments) {
+  const auto join = std::find_if(arguments.begin(), arguments.end(), [](const std::string& word) {
+    return word == "--join" || absl::StartsWith(word, "--join=");
+  });
+  if (!options.join || join == arguments.end()) return arguments;
+  const bool has_value = join->find('=') == std::string::npos;
+  const absl::StatusOr<tls::JoinString> read = options.join->Read();
+  if (options.join->file().empty() && read.ok()) {
+    ::setenv("HPO_JOIN", tls::FormatJoinString(*read).c_str(), /*overwrite=*/1);
+  } else {
+    ::unsetenv("HPO_JOIN");
+    ::setenv("HPO_JOIN_FILE", options.join->file().c_str(), /*overwrite=*/1);
+  }
+  arguments.erase(join, join + (has_value ? 2 : 1));
+  return arguments;
+}
+
+int Main(int argc, char** argv) {
   OpenStandardStreams();
-  const std::variant<WorkerOptions, int> read = ReadWorkerOptions(argc, argv, std::cout, std::cerr);
+  const tls::PrivateArguments words(argc, argv);
+  const std::variant<WorkerOptions, int> read =
+      ReadWorkerOptions(words.count(), words.data(), std::cout, std::cerr);
   if (const int* status = std::get_if<int>(&read)) return *status;
   const auto& options = std::get<WorkerOptions>(read);
 
@@ -442,7 +499,8 @@ int Main(int argc, const char* const* argv) {
   const bool is_fleet = options.gpu == "all" || options.num_workers > 1;
   const SignalWatcher signals(stop, clock,
                               is_fleet ? absl::InfiniteDuration() : options.time_limit);
-  const absl::StatusOr<AgentResult> result = RunChosen(options, {argv + 1, argv + argc}, stop);
+  const absl::StatusOr<AgentResult> result = RunChosen(
+      options, ArgumentsOfFleet(options, {words.data() + 1, words.data() + words.count()}), stop);
   const absl::Status& why = result.ok() ? result->status : result.status();
   if (!why.ok()) {
     spdlog::error("{}", std::string(why.message()));

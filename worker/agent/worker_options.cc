@@ -26,7 +26,8 @@ constexpr char kDescription[] =
     "  hpo-worker --gpu 0 --models ~/models --data ~/data\n"
     "  hpo-worker --device cpu --memory-limit 2GiB\n"
     "  hpo-worker --gpu 0 --trainer \"python3 train.py --lr {train.lr}\" --study mine\n"
-    "  hpo-worker --gpu 0 --study mine --allow-commands\n";
+    "  hpo-worker --gpu 0 --study mine --allow-commands\n"
+    "  hpo-worker --join hpo1....@host:50051      a server on another machine\n";
 
 constexpr char kFooter[] =
     "\n"
@@ -59,6 +60,7 @@ constexpr Bytes kSmallestMemoryLimit = MiB(1);
 
 // Text of the options that need a conversion of ours.
 struct RawOptions {
+  std::string join;
   std::string device;
   std::string memory_limit;
   std::string connect_timeout = "5m";
@@ -156,6 +158,11 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->check(ServerAddress())
       ->envname("HPO_SERVER")
       ->capture_default_str();
+  app.add_option("--join", raw.join,
+                 "Join string of a server on another machine, which the server has printed, or "
+                 "file:PATH of a file with it [default: HPO_JOIN, or the file HPO_JOIN_FILE]")
+      ->type_name("JOIN")
+      ->check(NotEmpty("a join string"));
   app.add_option(
          "--study", options.studies,
          "Serve only this study (repeatable) [default: every study; with --trainer the only "
@@ -252,6 +259,16 @@ absl::Status ConvertPreflight(const RawOptions& raw, WorkerOptions& options) {
   return absl::OkStatus();
 }
 
+// --server beats the environment's join string.
+absl::Status ConvertJoin(const RawOptions& raw, bool names_server, WorkerOptions& options) {
+  if (names_server && !raw.join.empty()) {
+    return absl::InvalidArgumentError("--join and --server: expected one of the two, got both");
+  }
+  if (names_server) return absl::OkStatus();
+  HPO_ASSIGN_OR_RETURN(options.join, tls::JoinSource::Find(raw.join));
+  return absl::OkStatus();
+}
+
 absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
   HPO_RETURN_IF_ERROR(ConvertTrainer(options));
   HPO_RETURN_IF_ERROR(ConvertPreflight(raw, options));
@@ -338,7 +355,8 @@ std::variant<WorkerOptions, int> ReadWorkerOptions(int argc, const char* const* 
     return *over == 0 ? 0 : kConfigurationError;
   }
   options.server = WithDefaultPort(options.server);
-  absl::Status valid = Convert(raw, options);
+  absl::Status valid = ConvertJoin(raw, NamesOption("--server", argc, argv), options);
+  if (valid.ok()) valid = Convert(raw, options);
   if (valid.ok() && options.state_dir.empty()) {
     valid = absl::InvalidArgumentError(
         "--state-dir: expected a folder, as neither XDG_STATE_HOME nor HOME is set");

@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "common/base/bytes.h"
+#include "common/tls/server_route.h"
 #include "worker/agent/attempt/checkpoint_folders.h"
 #include "worker/agent/preflight/dry_run_ability.h"
 
@@ -21,8 +22,9 @@ struct WorkerOptions {
   std::optional<Bytes> memory_limit;
   int num_workers = 1;  // on the CPU
   std::string server;
-  std::vector<std::string> studies;  // empty: AgentOptions::studies
-  std::string models;                // empty: none
+  std::optional<tls::JoinSource> join;  // beats server; nullopt: plaintext
+  std::vector<std::string> studies;     // empty: AgentOptions::studies
+  std::string models;                   // empty: none
   std::string data;
   std::string train;
   std::string validation;

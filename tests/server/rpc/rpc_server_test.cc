@@ -16,12 +16,20 @@ class RpcServerTest : public CoordinatorFixture {
  protected:
   void SetUp() override {
     CoordinatorFixture::SetUp();
-    auto started =
-        RpcServer::Start({.host = "127.0.0.1", .port = 0}, coordinator_->studies(),
-                         coordinator_->workers(), coordinator_->admin(), coordinator_->optuna());
+    auto started = StartAt({.host = "127.0.0.1", .port = 0});
     ASSERT_TRUE(started.ok()) << started.status();
     server_ = *std::move(started);
     own_channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
+  }
+
+  absl::StatusOr<std::unique_ptr<RpcServer>> StartAt(const ListenAddress& address) {
+    const RpcApis apis{.studies = coordinator_->studies(),
+                       .workers = coordinator_->workers(),
+                       .admin = coordinator_->admin(),
+                       .optuna = coordinator_->optuna(),
+                       .access = coordinator_->access(),
+                       .tokens = coordinator_->tokens()};
+    return RpcServer::Start({.listen = {address}, .tls = std::nullopt}, apis);
   }
 
   // A unary call as a client without our stubs makes it: bytes in, bytes out.
@@ -97,9 +105,7 @@ TEST_F(RpcServerTest, ReflectionIsThere) {
 }
 
 TEST_F(RpcServerTest, APortBelongsToOneServer) {
-  const auto second =
-      RpcServer::Start(ParseListenAddress(server_->address()).value(), coordinator_->studies(),
-                       coordinator_->workers(), coordinator_->admin(), coordinator_->optuna());
+  const auto second = StartAt(ParseListenAddress(server_->address()).value());
   EXPECT_EQ(second.status().message(), server_->address() + " is in use");
 }
 
@@ -107,9 +113,7 @@ TEST_F(RpcServerTest, ShutdownIsIdempotentAndFreesThePort) {
   const std::string address = server_->address();
   server_->Shutdown(absl::Seconds(5));
   server_->Shutdown(absl::ZeroDuration());
-  const auto next =
-      RpcServer::Start(ParseListenAddress(address).value(), coordinator_->studies(),
-                       coordinator_->workers(), coordinator_->admin(), coordinator_->optuna());
+  const auto next = StartAt(ParseListenAddress(address).value());
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_EQ((*next)->address(), address);
 }

@@ -88,4 +88,19 @@ absl::StatusOr<FinishResult> FromProto(const v1::FinishTrialResponse& response) 
   return FromMessage<FinishResult>(response);
 }
 
+StudyData FromProto(const v1::ServedStudy& proto) {
+  StudyData study{.study = proto.name(),
+                  .train = proto.train(),
+                  .validation = proto.validation(),
+                  .task = proto.task(),
+                  .command = {proto.command().begin(), proto.command().end()},
+                  .workdir = proto.workdir(),
+                  .parameters = {proto.parameters().begin(), proto.parameters().end()}};
+  if (proto.has_end()) {
+    study.end = FinishedStudy{
+        .study = proto.end().study(), .why = proto.end().why(), .failed = proto.end().failed()};
+  }
+  return study;
+}
+
 }  // namespace hpo::agent

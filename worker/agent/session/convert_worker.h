@@ -33,4 +33,6 @@ HeartbeatResult FromProto(const v1::HeartbeatResponse& response);
 ReportResult FromProto(const v1::ReportMeasurementsResponse& response);
 absl::StatusOr<FinishResult> FromProto(const v1::FinishTrialResponse& response);
 
+StudyData FromProto(const v1::ServedStudy& proto);
+
 }  // namespace hpo::agent

@@ -5,7 +5,6 @@
 
 #include "common/base/status.h"
 #include "grpcpp/grpcpp.h"
-#include "hpo/v1/study.grpc.pb.h"
 #include "hpo/v1/worker.grpc.pb.h"
 #include "proto/convert/grpc_status.h"
 #include "proto/convert/time_proto.h"
@@ -36,7 +35,7 @@ constexpr int kStudiesPerPage = 100;
 // Covers a lost connection within a call; a longer absence is the caller's to handle and to tell.
 constexpr char kServiceConfig[] = R"({
   "methodConfig": [{
-    "name": [{"service": "hpo.v1.WorkerService"}, {"service": "hpo.v1.StudyService"}],
+    "name": [{"service": "hpo.v1.WorkerService"}],
     "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.1s", "maxBackoff": "1s",
                     "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}
   }]
@@ -44,7 +43,8 @@ constexpr char kServiceConfig[] = R"({
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
   grpc::ChannelArguments arguments;
-  // The server speaks plaintext on this machine alone: a proxy of the environment is for others.
+  // The server is on this machine, or behind a forwarder of this process: a proxy of the
+  // environment is for others.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetServiceConfigJSON(kServiceConfig);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
@@ -62,21 +62,10 @@ void SetDeadline(grpc::ClientContext& context, absl::Duration timeout) {
   context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout));
 }
 
-// Why the study has ended, as AcquireTrialResponse.finished says it; nullopt: it still runs.
-std::optional<FinishedStudy> EndOf(const v1::Study& study) {
-  if (study.state() != v1::STUDY_STATE_FINISHED) return std::nullopt;
-  const std::string& why = study.waiting_for();
-  return FinishedStudy{.study = study.name(),
-                       .why = why.empty() ? "its budget is used up" : why,
-                       .failed = !study.failure().empty()};
-}
-
 class GrpcCoordinatorClient final : public CoordinatorClient {
  public:
   explicit GrpcCoordinatorClient(const std::string& server)
-      : channel_(MakeChannel(server)),
-        workers_(v1::WorkerService::NewStub(channel_)),
-        studies_(v1::StudyService::NewStub(channel_)) {}
+      : channel_(MakeChannel(server)), workers_(v1::WorkerService::NewStub(channel_)) {}
 
   absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts,
                                               const std::string& predecessor) override {
@@ -169,27 +158,12 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
 
   absl::StatusOr<std::vector<StudyData>> ListStudyData() override {
     std::vector<StudyData> data;
-    v1::ListStudiesRequest request;
+    v1::ListServedStudiesRequest request;
     request.set_page_size(kStudiesPerPage);
     do {
-      grpc::ClientContext context;
-      SetDeadline(context, kListDeadline);
-      v1::ListStudiesResponse response;
-      HPO_RETURN_IF_ERROR(FromGrpc(studies_->ListStudies(&context, request, &response)));
-      for (const v1::Study& study : response.studies()) {
-        std::vector<std::string> parameters;
-        for (const v1::Parameter& parameter : study.space().parameters()) {
-          parameters.push_back(parameter.name());
-        }
-        data.push_back({.study = study.name(),
-                        .train = study.train(),
-                        .validation = study.validation(),
-                        .task = study.task(),
-                        .command = {study.command().begin(), study.command().end()},
-                        .workdir = study.workdir(),
-                        .parameters = std::move(parameters),
-                        .end = EndOf(study)});
-      }
+      HPO_ASSIGN_OR_RETURN(const auto response,
+                           Call(&Workers::ListServedStudies, kListDeadline, request));
+      for (const v1::ServedStudy& study : response.studies()) data.push_back(FromProto(study));
       request.set_page_token(response.next_page_token());
     } while (!request.page_token().empty());
     return data;
@@ -235,7 +209,6 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
 
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::WorkerService::Stub> workers_;
-  std::unique_ptr<v1::StudyService::Stub> studies_;
   SessionStream stream_{*workers_};
 };
 

@@ -1,0 +1,136 @@
+#include "server/access/access_control.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "server/access/method_roles.h"
+
+namespace hpo::server {
+namespace {
+
+constexpr char kAbstract[] = "unix-abstract:";
+
+absl::Status Denied(const Caller& caller, absl::string_view method, Role needed) {
+  return absl::PermissionDeniedError(absl::StrCat(
+      "the token '", caller.name, "' has the role ", RoleName(caller.role), ", and ",
+      method.substr(method.rfind('/') + 1), " needs ", RoleName(needed),
+      "; an administrator makes one: hpo admin token create NAME --role ", RoleName(needed)));
+}
+
+}  // namespace
+
+AccessControl::AccessControl(AuditLog& audit, const Clock& clock, CallLimits limits)
+    : audit_(audit),
+      clock_(clock),
+      limits_(limits),
+      prefix_(absl::StrCat("hpo-peer-", RandomId())) {}
+
+std::string AccessControl::Enter(Caller caller, uint64_t connection) {
+  std::string peer = absl::StrCat(prefix_, "-", connection);
+  absl::MutexLock lock(&mutex_);
+  peers_[connection] = peer;
+  connections_[peer] = {.caller = std::move(caller),
+                        .peer = peer,
+                        .calls_left = static_cast<double>(limits_.calls_per_second),
+                        .filled = clock_.Monotonic()};
+  return peer;
+}
+
+void AccessControl::Leave(uint64_t connection) {
+  absl::MutexLock lock(&mutex_);
+  const auto peer = peers_.find(connection);
+  if (peer == peers_.end()) return;
+  connections_.erase(peer->second);
+  peers_.erase(peer);
+}
+
+std::function<bool(uint64_t)> AccessControl::ConnectionsOf(
+    const std::function<bool(int64_t)>& valid) const {
+  std::set<uint64_t> chosen;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [connection, peer] : peers_) {
+    if (!valid(connections_.at(peer).caller.token)) chosen.insert(connection);
+  }
+  return [chosen = std::move(chosen)](uint64_t connection) { return chosen.contains(connection); };
+}
+
+std::optional<Caller> AccessControl::CallerAt(absl::string_view peer) const {
+  if (!absl::ConsumePrefix(&peer, kAbstract)) {
+    return Caller{.name = "local", .from = std::string(peer)};
+  }
+  absl::MutexLock lock(&mutex_);
+  const auto connection = connections_.find(peer);
+  if (connection == connections_.end()) return std::nullopt;
+  return connection->second.caller;
+}
+
+absl::StatusOr<AccessControl::Permit> AccessControl::Allow(absl::string_view method,
+                                                           const std::string& peer) {
+  const std::optional<Caller> caller = CallerAt(peer);
+  if (!caller) return absl::UnauthenticatedError("the connection has been closed by the server");
+  const std::optional<MethodRule> rule = RuleOf(method);
+  absl::Status allowed;
+  if (!rule) {
+    allowed = absl::UnimplementedError(absl::StrCat("no rule says who may call ", method));
+  } else if (caller->expires <= clock_.Now()) {
+    allowed = absl::UnauthenticatedError(absl::StrCat(
+        "the token '", caller->name,
+        "' has expired; an administrator renews it: hpo admin token rotate ", caller->name));
+  } else if (!Includes(caller->role, rule->role)) {
+    allowed = Denied(*caller, method, rule->role);
+  } else {
+    allowed = Take(peer, *caller);
+  }
+  if (allowed.ok()) return Permit(*this, *caller);
+  audit_.WriteSparingly({.event = "refused",
+                         .who = caller->name,
+                         .role = std::string(RoleName(caller->role)),
+                         .from = caller->from,
+                         .method = std::string(method),
+                         .what = "",
+                         .result = absl::StatusCodeToString(allowed.code()),
+                         .why = std::string(allowed.message())});
+  return allowed;
+}
+
+absl::Status AccessControl::Take(absl::string_view peer, const Caller& caller) {
+  absl::MutexLock lock(&mutex_);
+  if (caller.token == 0) return absl::OkStatus();
+  int& in_flight = in_flight_[caller.token];
+  if (in_flight >= limits_.calls_in_flight) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the token '", caller.name, "' has ", in_flight,
+                     " calls under way, the most that a token may have; try again later"));
+  }
+  absl::ConsumePrefix(&peer, kAbstract);
+  const auto connection = connections_.find(peer);
+  if (connection == connections_.end()) {
+    return absl::UnauthenticatedError("the connection has been closed by the server");
+  }
+  Connection& one = connection->second;
+  const absl::Duration now = clock_.Monotonic();
+  const double most = limits_.calls_per_second;
+  one.calls_left = std::min(most, one.calls_left + most * absl::ToDoubleSeconds(now - one.filled));
+  one.filled = now;
+  if (one.calls_left < 1.0) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a connection may make ", limits_.calls_per_second, " calls a second; try again later"));
+  }
+  one.calls_left -= 1.0;
+  ++in_flight;
+  return absl::OkStatus();
+}
+
+void AccessControl::End(const Caller& caller) {
+  if (caller.token == 0) return;
+  absl::MutexLock lock(&mutex_);
+  --in_flight_[caller.token];
+}
+
+}  // namespace hpo::server

@@ -1,0 +1,106 @@
+// Decides about each call: who makes it, whether that role may make it, and whether it is within
+// the client's limits. Every service of every transport asks here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/protocol/access.h"
+#include "server/access/audit_log.h"
+
+namespace hpo::server {
+
+// Who makes a call.
+struct Caller {
+  int64_t token = 0;  // 0: without one, on this machine
+  std::string name;
+  Role role = Role::kAdmin;
+  std::string from;  // an address
+  absl::Time expires = absl::InfiniteFuture();
+
+  // Whether a study of this caller may have a command, which workers run.
+  bool MayNameCommands() const { return role == Role::kAdmin; }
+};
+
+struct CallLimits {
+  int calls_per_second = 1000;  // of a connection, with as many at once after a second of silence
+  int calls_in_flight = 1024;   // of a token
+};
+
+// Thread-safe.
+class AccessControl {
+ public:
+  // `audit` and `clock` outlive it. What comes without TLS may do everything: it is of this
+  // machine, or the operator has said --insecure.
+  AccessControl(AuditLog& audit, const Clock& clock, CallLimits limits = {});
+
+  // A connection that the TLS handshake has admitted. The name of its end that faces gRPC, without
+  // the leading NUL of the abstract namespace: gRPC names the peer of its calls by it.
+  std::string Enter(Caller caller, uint64_t connection);
+  void Leave(uint64_t connection);
+  // Connections of tokens that `valid` is false for.
+  std::function<bool(uint64_t)> ConnectionsOf(
+      const std::function<bool(int64_t token)>& valid) const;
+
+  // A call that is under way, which counts until the permit is destroyed.
+  class Permit {
+   public:
+    Permit(AccessControl& control, Caller caller)
+        : control_(&control), caller_(std::move(caller)) {}
+    Permit(Permit&& other) noexcept
+        : control_(std::exchange(other.control_, nullptr)), caller_(std::move(other.caller_)) {}
+    Permit& operator=(Permit&&) = delete;
+    ~Permit() {
+      if (control_ != nullptr) control_->End(caller_);
+    }
+    const Caller& caller() const { return caller_; }
+
+   private:
+    AccessControl* control_;
+    Caller caller_;
+  };
+
+  // `method`: "/hpo.v1.StudyService/GetStudy"; `peer` as gRPC names it.
+  //   Unauthenticated    the connection's token has been revoked or has expired
+  //   PermissionDenied   the token's role may not; names both roles
+  //   ResourceExhausted  the client is beyond its limits
+  absl::StatusOr<Permit> Allow(absl::string_view method, const std::string& peer);
+
+  // Who is at the other end; nullopt: a TLS connection that has gone.
+  std::optional<Caller> CallerAt(absl::string_view peer) const;
+
+  AuditLog& audit() const { return audit_; }
+
+ private:
+  struct Connection {
+    Caller caller;
+    std::string peer;
+    double calls_left = 0.0;
+    absl::Duration filled;  // monotonic
+  };
+
+  absl::Status Take(absl::string_view peer, const Caller& caller);
+  void End(const Caller& caller);
+
+  AuditLog& audit_;
+  const Clock& clock_;
+  const CallLimits limits_;
+  const std::string prefix_;
+  mutable absl::Mutex mutex_;
+  std::map<uint64_t, std::string> peers_ ABSL_GUARDED_BY(mutex_);  // by connection
+  std::map<std::string, Connection, std::less<>> connections_ ABSL_GUARDED_BY(mutex_);  // by peer
+  std::map<int64_t, int> in_flight_ ABSL_GUARDED_BY(mutex_);  // calls by token
+};
+
+}  // namespace hpo::server

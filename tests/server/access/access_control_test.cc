@@ -1,0 +1,122 @@
+#include "server/access/access_control.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "server/access/method_roles.h"
+#include "tests/fakes/simulated_clock.h"
+#include "tests/fakes/temporary_folder.h"
+
+namespace hpo::server {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kList[] = "/hpo.v1.StudyService/ListStudies";
+constexpr char kAcquire[] = "/hpo.v1.WorkerService/AcquireTrial";
+
+class AccessControlTest : public testing::Test {
+ protected:
+  std::string Peer(int64_t token, Role role, uint64_t connection = 1) {
+    Caller caller{.token = token, .name = "t", .role = role, .from = "10.0.0.1:5"};
+    caller.expires = clock_.Now() + absl::Hours(1);
+    return "unix-abstract:" + access_.Enter(std::move(caller), connection);
+  }
+  absl::StatusCode CodeOf(const std::string& method, const std::string& peer) {
+    return access_.Allow(method, peer).status().code();
+  }
+  std::string Audit() const {
+    std::ifstream file(folder_.path() + "/audit");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  const TemporaryFolder folder_;
+  SimulatedClock clock_;
+  AuditLog audit_{folder_.path() + "/audit", clock_};
+  AccessControl access_{audit_, clock_, {.calls_per_second = 10, .calls_in_flight = 3}};
+};
+
+TEST_F(AccessControlTest, ThisMachineMayDoEverything) {
+  for (const MethodRule& rule : AllMethodRules()) {
+    EXPECT_TRUE(access_.Allow(rule.method, "ipv4:127.0.0.1:5").ok()) << rule.method;
+  }
+}
+
+TEST_F(AccessControlTest, ARoleMayDoWhatItIncludes) {
+  for (const auto& [role, name] : kRoleNames) {
+    uint64_t connection = 10;
+    for (const MethodRule& rule : AllMethodRules()) {
+      const std::string peer = Peer(1, role, connection++);
+      EXPECT_EQ(access_.Allow(rule.method, peer).ok(), Includes(role, rule.role))
+          << name << " " << rule.method;
+    }
+  }
+}
+
+TEST_F(AccessControlTest, ARefusalNamesBothRolesAndIsAudited) {
+  const absl::Status status = access_.Allow(kList, Peer(1, Role::kWork)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("has the role work, and ListStudies needs read"));
+  EXPECT_THAT(Audit(), HasSubstr("\"PERMISSION_DENIED\""));
+  EXPECT_THAT(Audit(), HasSubstr("\"from\":\"10.0.0.1:5\""));
+}
+
+TEST_F(AccessControlTest, AConnectionThatHasGoneMayDoNothing) {
+  const std::string peer = Peer(1, Role::kAdmin);
+  EXPECT_EQ(CodeOf(kList, peer), absl::StatusCode::kOk);
+  access_.Leave(1);
+  EXPECT_EQ(CodeOf(kList, peer), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(CodeOf(kList, "unix-abstract:hpo-peer-guessed-1"), absl::StatusCode::kUnauthenticated);
+}
+
+TEST_F(AccessControlTest, ATokenThatExpiresOnAnOpenConnectionEnds) {
+  const std::string peer = Peer(1, Role::kRead);
+  clock_.Advance(absl::Hours(1));
+  EXPECT_EQ(CodeOf(kList, peer), absl::StatusCode::kUnauthenticated);
+}
+
+TEST_F(AccessControlTest, NobodyMayCallWhatHasNoRule) {
+  EXPECT_EQ(CodeOf("/hpo.v1.StudyService/Later", Peer(1, Role::kAdmin)),
+            absl::StatusCode::kUnimplemented);
+}
+
+TEST_F(AccessControlTest, CallsASecondAreLimitedForEachConnection) {
+  const std::string peer = Peer(1, Role::kRead, 1);
+  const std::string other = Peer(1, Role::kRead, 2);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(CodeOf(kList, peer), absl::StatusCode::kOk);
+  EXPECT_EQ(CodeOf(kList, peer), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(CodeOf(kList, other), absl::StatusCode::kOk);
+  clock_.Advance(absl::Milliseconds(500));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(CodeOf(kList, peer), absl::StatusCode::kOk);
+  EXPECT_EQ(CodeOf(kList, peer), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(AccessControlTest, CallsAtOnceAreLimitedForEachToken) {
+  std::vector<AccessControl::Permit> permits;
+  for (uint64_t connection = 1; connection <= 3; ++connection) {
+    auto permit = access_.Allow(kAcquire, Peer(1, Role::kWork, connection));
+    ASSERT_TRUE(permit.ok());
+    permits.push_back(*std::move(permit));
+  }
+  EXPECT_EQ(CodeOf(kAcquire, Peer(1, Role::kWork, 4)), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(CodeOf(kAcquire, Peer(2, Role::kWork, 5)), absl::StatusCode::kOk);
+  permits.pop_back();
+  EXPECT_EQ(CodeOf(kAcquire, Peer(1, Role::kWork, 6)), absl::StatusCode::kOk);
+}
+
+TEST_F(AccessControlTest, ChoosesConnectionsByTheirToken) {
+  Peer(1, Role::kRead, 11);
+  Peer(2, Role::kRead, 12);
+  const auto chosen = access_.ConnectionsOf([](int64_t token) { return token != 2; });
+  EXPECT_FALSE(chosen(11));
+  EXPECT_TRUE(chosen(12));
+}
+
+}  // namespace
+}  // namespace hpo::server

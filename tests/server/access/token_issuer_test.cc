@@ -1,0 +1,84 @@
+#include "server/access/token_issuer.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "tests/fakes/simulated_clock.h"
+#include "tests/fakes/temporary_database.h"
+
+namespace hpo::server {
+namespace {
+
+class TokenIssuerTest : public testing::Test {
+ protected:
+  std::string LineOf(const std::string& name) const {
+    std::ifstream file(issuer_.FileOf(name));
+    std::string line;
+    std::getline(file, line);
+    return line;
+  }
+
+  const TemporaryDatabase database_;
+  SimulatedClock clock_;
+  std::unique_ptr<Store> store_ = Store::Open(database_.path()).value();
+  std::unique_ptr<TokenRegistry> tokens_ = TokenRegistry::Load(*store_, clock_).value();
+  int num_changes_ = 0;
+  TokenIssuer issuer_{{.folder = std::filesystem::path(database_.path()).parent_path().string(),
+                       .certificate = {},
+                       .host = "host",
+                       .port = 5},
+                      *tokens_,
+                      clock_,
+                      [this] { ++num_changes_; }};
+};
+
+TEST_F(TokenIssuerTest, TheFirstStartMakesATokenForEachRole) {
+  ASSERT_TRUE(issuer_.MakeFirstTokens().ok());
+  EXPECT_EQ(issuer_.List().size(), 4U);
+  EXPECT_EQ(LineOf("work").substr(0, 18), "hpo-worker --join ");
+  for (const char* name : {"read", "work", "write", "admin"}) {
+    const auto join = tls::ParseJoinString(LineOf(name));
+    ASSERT_TRUE(join.ok()) << join.status();
+    EXPECT_EQ(join->Address(), "host:5");
+    struct stat status {};
+    ASSERT_EQ(stat(issuer_.FileOf(name).c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777U, 0600U);
+  }
+  // Only the first.
+  const std::string line = LineOf("work");
+  ASSERT_TRUE(issuer_.MakeFirstTokens().ok());
+  EXPECT_EQ(LineOf("work"), line);
+}
+
+TEST_F(TokenIssuerTest, FilesFollowTheirTokens) {
+  ASSERT_TRUE(issuer_.MakeFirstTokens().ok());
+  const std::string before = LineOf("work");
+  const auto rotated = issuer_.Rotate("work", absl::Hours(1), std::nullopt);
+  ASSERT_TRUE(rotated.ok()) << rotated.status();
+  EXPECT_EQ(num_changes_, 1);
+  EXPECT_NE(LineOf("work"), before);
+  EXPECT_EQ(LineOf("work"), "hpo-worker --join " + rotated->join);
+  ASSERT_TRUE(issuer_.Revoke("work").ok());
+  EXPECT_EQ(num_changes_, 2);
+  EXPECT_FALSE(std::filesystem::exists(issuer_.FileOf("work")));
+}
+
+TEST_F(TokenIssuerTest, ALifetimeCountsFromNow) {
+  const auto made = issuer_.Create("ci", Role::kRead, absl::Hours(24));
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->token.expires, clock_.Now() + absl::Hours(24));
+  EXPECT_FALSE(std::filesystem::exists(issuer_.FileOf("ci")));
+}
+
+TEST(ReachableHost, KeepsAnAddressThatIsOne) {
+  EXPECT_EQ(ReachableHost("10.1.2.3"), "10.1.2.3");
+  EXPECT_FALSE(ReachableHost("0.0.0.0").empty());
+}
+
+}  // namespace
+}  // namespace hpo::server
