@@ -96,6 +96,40 @@ void DeclareLife(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.footer(kExamples);
 }
 
+// What takes the place of values in study files.
+void DeclareOverrides(CLI::App& app, StudyOverrides& flags) {
+  app.add_option("--trials", flags.trials,
+                 "Number of trials to run [default: the budget in the file]")
+      ->type_name("N")
+      ->check(AtLeast(1));
+  app.add_option(
+         "--target", flags.target,
+         "End the study when a trial reaches this value of the objective [default: the target in "
+         "the file]")
+      ->type_name("VALUE");
+  app.add_option("--epochs", flags.epochs,
+                 "Number of epochs of each trial [default: the value in the file]")
+      ->type_name("N")
+      ->check(AtLeast(1));
+  app.add_option("--train", flags.train, "Training file [default: the name in the file]")
+      ->type_name("FILE");
+  app.add_option("--validation", flags.validation,
+                 "Validation file [default: the name in the file]")
+      ->type_name("FILE");
+  app.add_option("--seed", flags.seed,
+                 "Seed of the sampler and the trials [default: the seed in the file]")
+      ->type_name("N")
+      ->check(Unsigned64());
+  app.add_option("--name", flags.name,
+                 "Name of the study, for a second study of the same file [default: the name in the "
+                 "file]")
+      ->type_name("NAME");
+  app.add_option(
+         "--task", flags.task,
+         "Task of a study whose file names no task; with custom, workers run a program of your own")
+      ->type_name("NAME");
+}
+
 void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.add_option(
          "--study", options.studies,
@@ -125,36 +159,7 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
          "Replace the database by this backup of hpo admin backup, and end. The old database is "
          "kept under another name")
       ->type_name("FILE");
-  app.add_option("--trials", raw.flags.trials,
-                 "Number of trials to run [default: the budget in the file]")
-      ->type_name("N")
-      ->check(AtLeast(1));
-  app.add_option(
-         "--target", raw.flags.target,
-         "End the study when a trial reaches this value of the objective [default: the target in "
-         "the file]")
-      ->type_name("VALUE");
-  app.add_option("--epochs", raw.flags.epochs,
-                 "Number of epochs of each trial [default: the value in the file]")
-      ->type_name("N")
-      ->check(AtLeast(1));
-  app.add_option("--train", raw.flags.train, "Training file [default: the name in the file]")
-      ->type_name("FILE");
-  app.add_option("--validation", raw.flags.validation,
-                 "Validation file [default: the name in the file]")
-      ->type_name("FILE");
-  app.add_option("--seed", raw.flags.seed,
-                 "Seed of the sampler and the trials [default: the seed in the file]")
-      ->type_name("N")
-      ->check(Unsigned64());
-  app.add_option("--name", raw.flags.name,
-                 "Name of the study, for a second study of the same file [default: the name in the "
-                 "file]")
-      ->type_name("NAME");
-  app.add_option(
-         "--task", raw.flags.task,
-         "Task of a study whose file names no task; with custom, workers run a program of your own")
-      ->type_name("NAME");
+  DeclareOverrides(app, raw.flags);
   app.add_option("--log-level", options.log_level,
                  "Lowest level of log lines: trace, debug, info, warn, error or off")
       ->type_name("LEVEL")

@@ -1,3 +1,4 @@
+// Tested by tests/integration/test_security.py.
 #include "cli/client/client.h"
 
 #include <chrono>
@@ -24,6 +25,8 @@ Client::Client(tls::ServerRoute route, absl::Duration deadline, ServerSource sou
 Client::~Client() = default;
 
 const std::string& Client::address() const { return connection_->address(); }
+
+std::string Client::advised_address() const { return connection_->advised_address(); }
 
 absl::StatusOr<ServerStatus> Client::GetServer() {
   grpc::ClientContext context;

@@ -33,6 +33,9 @@ class Client {
   ~Client();
 
   const std::string& address() const;
+  // What commands that are advised have to name by --server; empty: nothing, as the environment or
+  // the caller has a join string.
+  std::string advised_address() const;
 
   StudyClient& studies() { return studies_; }
   TrialClient& trials() { return trials_; }

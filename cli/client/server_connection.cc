@@ -63,9 +63,7 @@ absl::Status ServerConnection::Describe(const grpc::Status& status) const {
         absl::StrCat("what answers at ", route_.shown, " is not an hpo-server of this version"));
   }
   const absl::Status error = FromGrpc(status);
-  return absl::Status(
-      error.code(),
-      WithServer(error.message(), source_ == ServerSource::kServer ? route_.shown : ""));
+  return absl::Status(error.code(), WithServer(error.message(), advised_address()));
 }
 
 }  // namespace hpo::cli

@@ -35,6 +35,9 @@ class ServerConnection {
   ServerConnection(tls::ServerRoute route, absl::Duration deadline, ServerSource source);
 
   const std::string& address() const { return route_.shown; }
+  std::string advised_address() const {
+    return source_ == ServerSource::kServer && route_.forwarder == nullptr ? route_.shown : "";
+  }
   ServerSource source() const { return source_; }
   grpc::Channel& channel() const { return *channel_; }
   Studies& study() const { return *study_; }

@@ -25,7 +25,7 @@ constexpr char kNoWorker[] = "no worker is connected";  // in what a study waits
 absl::StatusOr<StudyStatus> ReadStudy(const v1::Study& study, const ServerConnection& connection) {
   HPO_ASSIGN_OR_RETURN(StudyStatus status, FromProto(study));
   if (connection.source() == ServerSource::kServer) {
-    status.waiting_for = WithServer(status.waiting_for, connection.address());
+    status.waiting_for = WithServer(status.waiting_for, connection.advised_address());
     return status;
   }
   status.waiting_for = WithoutGoingOn(status.waiting_for);

@@ -1,3 +1,4 @@
+// Tested by tests/common/tls/forwarder_test.cc.
 #include "common/tls/dial.h"
 
 #include <netdb.h>

@@ -21,6 +21,9 @@
 
 namespace hpo::server {
 
+// The token of those that were admitted by a certificate of an authority.
+constexpr int64_t kOfAuthority = -1;
+
 // Who makes a call.
 struct Caller {
   int64_t token = 0;  // 0: without one, on this machine

@@ -39,17 +39,17 @@ absl::Status NoSuchToken(absl::string_view name) {
                                           "' is in use; hpo admin token list shows all"));
 }
 
-absl::Status StoreTimes(Database& database, const std::vector<AccessTokenRecord>& rows) {
-  for (const AccessTokenRecord& row : rows) {
-    HPO_RETURN_IF_ERROR(AccessTokenStore(database).UpdateTimes(row));
+absl::Status StoreTimes(Database& database, const std::vector<TokenRecord>& rows) {
+  for (const TokenRecord& row : rows) {
+    HPO_RETURN_IF_ERROR(TokenStore(database).UpdateTimes(row));
   }
   return absl::OkStatus();
 }
 
 // Takes the newer state of those that `tokens` has.
-void Replace(const std::vector<AccessTokenRecord>& rows, std::vector<AccessTokenRecord>& tokens) {
-  for (AccessTokenRecord& token : tokens) {
-    for (const AccessTokenRecord& row : rows) {
+void Replace(const std::vector<TokenRecord>& rows, std::vector<TokenRecord>& tokens) {
+  for (TokenRecord& token : tokens) {
+    for (const TokenRecord& row : rows) {
       if (token.id == row.id) token = row;
     }
   }
@@ -59,9 +59,9 @@ void Replace(const std::vector<AccessTokenRecord>& rows, std::vector<AccessToken
 
 absl::StatusOr<std::unique_ptr<TokenRegistry>> TokenRegistry::Load(Store& store,
                                                                    const Clock& clock) {
-  std::vector<AccessTokenRecord> tokens;
+  std::vector<TokenRecord> tokens;
   const auto load = [&tokens](Database& database) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(tokens, AccessTokenStore(database).LoadAll());
+    HPO_ASSIGN_OR_RETURN(tokens, TokenStore(database).LoadAll());
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(store.Read(load));
@@ -73,7 +73,7 @@ Admission TokenRegistry::Admit(const tls::Digest& key) const {
   const absl::Time now = clock_.Now();
   Admission admission;
   absl::MutexLock lock(&mutex_);
-  for (const AccessTokenRecord& token : tokens_) {
+  for (const TokenRecord& token : tokens_) {
     if (token.key_sha256.size() != hex.size() ||
         CRYPTO_memcmp(token.key_sha256.data(), hex.data(), hex.size()) != 0) {
       continue;
@@ -94,7 +94,7 @@ Admission TokenRegistry::Admit(const tls::Digest& key) const {
 bool TokenRegistry::IsValid(int64_t token) const {
   const absl::Time now = clock_.Now();
   absl::MutexLock lock(&mutex_);
-  return std::any_of(tokens_.begin(), tokens_.end(), [token, now](const AccessTokenRecord& one) {
+  return std::any_of(tokens_.begin(), tokens_.end(), [token, now](const TokenRecord& one) {
     return one.id == token && one.revoked > now && one.expires > now;
   });
 }
@@ -108,7 +108,7 @@ std::vector<TokenInfo> TokenRegistry::List() const {
   // The last row of a name is its current secret; a name may be used again after it was revoked.
   std::vector<TokenInfo> listed;
   absl::MutexLock lock(&mutex_);
-  for (const AccessTokenRecord& token : tokens_) {
+  for (const TokenRecord& token : tokens_) {
     TokenInfo info{.name = token.name,
                    .role = token.role,
                    .created = token.created,
@@ -128,11 +128,11 @@ std::vector<TokenInfo> TokenRegistry::List() const {
   return listed;
 }
 
-std::vector<AccessTokenRecord> TokenRegistry::InUse(absl::string_view name) const {
+std::vector<TokenRecord> TokenRegistry::InUse(absl::string_view name) const {
   const absl::Time now = clock_.Now();
-  std::vector<AccessTokenRecord> rows;
+  std::vector<TokenRecord> rows;
   absl::MutexLock lock(&mutex_);
-  for (const AccessTokenRecord& token : tokens_) {
+  for (const TokenRecord& token : tokens_) {
     if (token.name == name && token.revoked > now) rows.push_back(token);
   }
   return rows;
@@ -153,19 +153,19 @@ absl::StatusOr<tls::Secret> TokenRegistry::Create(const std::string& name, Role 
 absl::StatusOr<tls::Secret> TokenRegistry::Rotate(const std::string& name, absl::Duration grace,
                                                   std::optional<absl::Time> expires) {
   absl::MutexLock order(&order_mutex_);
-  std::vector<AccessTokenRecord> rows = InUse(name);
+  std::vector<TokenRecord> rows = InUse(name);
   if (rows.empty()) return NoSuchToken(name);
-  const AccessTokenRecord last = rows.back();
-  for (AccessTokenRecord& row : rows) row.expires = std::min(row.expires, clock_.Now() + grace);
+  const TokenRecord last = rows.back();
+  for (TokenRecord& row : rows) row.expires = std::min(row.expires, clock_.Now() + grace);
   return Insert(name, last.role, expires.value_or(last.expires), std::move(rows));
 }
 
 absl::Status TokenRegistry::Revoke(const std::string& name) {
   absl::MutexLock order(&order_mutex_);
-  std::vector<AccessTokenRecord> rows = InUse(name);
+  std::vector<TokenRecord> rows = InUse(name);
   if (rows.empty()) return NoSuchToken(name);
   const absl::Time now = clock_.Now();
-  for (AccessTokenRecord& row : rows) row.revoked = now;
+  for (TokenRecord& row : rows) row.revoked = now;
   const auto store = [&rows](Database& database) { return StoreTimes(database, rows); };
   HPO_RETURN_IF_ERROR(store_.Write(store));
   absl::MutexLock lock(&mutex_);
@@ -175,17 +175,17 @@ absl::Status TokenRegistry::Revoke(const std::string& name) {
 
 absl::StatusOr<tls::Secret> TokenRegistry::Insert(const std::string& name, Role role,
                                                   absl::Time expires,
-                                                  std::vector<AccessTokenRecord> changed) {
+                                                  std::vector<TokenRecord> changed) {
   const tls::Secret secret = tls::RandomSecret();
   HPO_ASSIGN_OR_RETURN(const tls::Identity identity, tls::DeriveClientIdentity(secret));
-  AccessTokenRecord token{.name = name,
-                          .role = role,
-                          .key_sha256 = HexOf(tls::KeyDigest(identity.certificate.get())),
-                          .created = clock_.Now(),
-                          .expires = expires};
+  TokenRecord token{.name = name,
+                    .role = role,
+                    .key_sha256 = HexOf(tls::KeyDigest(identity.certificate.get())),
+                    .created = clock_.Now(),
+                    .expires = expires};
   const auto store = [&](Database& database) -> absl::Status {
     HPO_RETURN_IF_ERROR(StoreTimes(database, changed));
-    HPO_ASSIGN_OR_RETURN(token.id, AccessTokenStore(database).Insert(token));
+    HPO_ASSIGN_OR_RETURN(token.id, TokenStore(database).Insert(token));
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(store_.Write(store));

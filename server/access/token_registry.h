@@ -16,7 +16,7 @@
 #include "common/base/clock.h"
 #include "common/protocol/access.h"
 #include "common/tls/join_string.h"
-#include "server/storage/access_token_store.h"
+#include "server/access/token_store.h"
 #include "server/storage/store.h"
 
 namespace hpo::server {
@@ -60,21 +60,21 @@ class TokenRegistry {
   absl::Status Revoke(const std::string& name);
 
  private:
-  TokenRegistry(Store& store, const Clock& clock, std::vector<AccessTokenRecord> tokens)
+  TokenRegistry(Store& store, const Clock& clock, std::vector<TokenRecord> tokens)
       : store_(store), clock_(clock), tokens_(std::move(tokens)) {}
 
   absl::StatusOr<tls::Secret> Insert(const std::string& name, Role role, absl::Time expires,
-                                     std::vector<AccessTokenRecord> changed)
+                                     std::vector<TokenRecord> changed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(order_mutex_);
   // The rows of the token that can still be used.
-  std::vector<AccessTokenRecord> InUse(absl::string_view name) const;
+  std::vector<TokenRecord> InUse(absl::string_view name) const;
 
   Store& store_;
   const Clock& clock_;
   // Held while the database is written, so that one order is made at a time; before mutex_.
   absl::Mutex order_mutex_;
   mutable absl::Mutex mutex_;
-  std::vector<AccessTokenRecord> tokens_ ABSL_GUARDED_BY(mutex_);  // in the order of their making
+  std::vector<TokenRecord> tokens_ ABSL_GUARDED_BY(mutex_);  // in the order of their making
 };
 
 }  // namespace hpo::server

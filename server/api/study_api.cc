@@ -71,11 +71,12 @@ absl::StatusOr<ArchiveEnd> StudyApi::ArchiveStudy(
   return end;
 }
 
-absl::StatusOr<StudyStatus> StudyApi::RestoreStudy(const std::string& name,
-                                                   const std::string& archive) {
+absl::StatusOr<StudyStatus> StudyApi::RestoreStudy(
+    const std::string& name, const std::string& archive,
+    const std::function<absl::Status(const StudySpec&)>& admit) {
   if (scheduler_.state().work.draining()) return DrainingError();
   HPO_ASSIGN_OR_RETURN(const std::string restored,
-                       scheduler_.archiver().RestoreStudy(name, archive));
+                       scheduler_.archiver().RestoreStudy(name, archive, admit));
   return DescribeStudy(scheduler_.state(), restored);
 }
 

@@ -56,7 +56,12 @@ class StudyApi {
   //   InvalidArgument  no archive, one that is not whole or of a newer version, rows that cannot be
   //                    read
   //   AlreadyExists    there is a study of this name
-  absl::StatusOr<StudyStatus> RestoreStudy(const std::string& name, const std::string& archive);
+  //   what `admit` says of the study, which is not restored then
+  absl::StatusOr<StudyStatus> RestoreStudy(
+      const std::string& name, const std::string& archive,
+      const std::function<absl::Status(const StudySpec&)>& admit = [](const StudySpec&) {
+        return absl::OkStatus();
+      });
   // Forgets a study; how many trials it had. `archive_sha256`: only where its archive is still
   // that; empty: whatever it is.
   //   NotFound            no such study

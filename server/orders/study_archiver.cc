@@ -47,8 +47,9 @@ absl::StatusOr<int64_t> StudyArchiver::ArchiveStudy(const std::string& name,
   return num_trials;
 }
 
-absl::StatusOr<std::string> StudyArchiver::RestoreStudy(const std::string& name,
-                                                        const std::string& archive) {
+absl::StatusOr<std::string> StudyArchiver::RestoreStudy(
+    const std::string& name, const std::string& archive,
+    const std::function<absl::Status(const StudySpec&)>& admit) {
   absl::MutexLock spec_lock(&state_.studies.change_mutex());
   std::unique_ptr<StudyRuntime> fresh;
   std::optional<CalibrationSnapshot> calibration;
@@ -62,6 +63,7 @@ absl::StatusOr<std::string> StudyArchiver::RestoreStudy(const std::string& name,
       return absl::InvalidArgumentError(absl::StrCat("archive: ", unreadable));
     }
     HPO_RETURN_IF_ERROR(ValidateStudy(fresh->spec()));
+    HPO_RETURN_IF_ERROR(admit(fresh->spec()));
     if (fresh->name() != restored.name) {
       return absl::InvalidArgumentError(absl::StrCat("archive: expected the study ", restored.name,
                                                      ", got the file of ", fresh->name()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,8 +21,10 @@ class StudyArchiver {
 
   // Passes the study's archive on line by line (study_archive.h); how many trials it holds.
   absl::StatusOr<int64_t> ArchiveStudy(const std::string& name, const ArchiveSink& take) const;
-  // The restored study's name.
-  absl::StatusOr<std::string> RestoreStudy(const std::string& name, const std::string& archive);
+  // The restored study's name. `admit`: StudyApi.
+  absl::StatusOr<std::string> RestoreStudy(
+      const std::string& name, const std::string& archive,
+      const std::function<absl::Status(const StudySpec&)>& admit);
   // How many trials it had.
   absl::StatusOr<int64_t> DeleteStudy(const std::string& name, const std::string& archive_sha256);
 

@@ -52,8 +52,7 @@ grpc::Status AdminServiceImpl::ListTokens(grpc::ServerContext* context,
 grpc::Status AdminServiceImpl::CreateToken(grpc::ServerContext* context,
                                            const v1::CreateTokenRequest* request,
                                            v1::CreateTokenResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(TokenIssuer* const issuer, api_.Issuer());
   HPO_RPC_ASSIGN(const Role role, FromProto(request->role()));
   std::optional<absl::Duration> lifetime;
@@ -67,8 +66,7 @@ grpc::Status AdminServiceImpl::CreateToken(grpc::ServerContext* context,
 grpc::Status AdminServiceImpl::RotateToken(grpc::ServerContext* context,
                                            const v1::RotateTokenRequest* request,
                                            v1::RotateTokenResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(TokenIssuer* const issuer, api_.Issuer());
   std::optional<absl::Duration> lifetime;
   if (request->has_lifetime()) lifetime = FromProto(request->lifetime());
@@ -82,8 +80,7 @@ grpc::Status AdminServiceImpl::RotateToken(grpc::ServerContext* context,
 grpc::Status AdminServiceImpl::RevokeToken(grpc::ServerContext* context,
                                            const v1::RevokeTokenRequest* request,
                                            v1::RevokeTokenResponse*) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(TokenIssuer* const issuer, api_.Issuer());
   return ToGrpc(issuer->Revoke(request->name()));
 }

@@ -1,3 +1,4 @@
+// Tested by tests/integration/test_security.py.
 #include "server/rpc/audit_interceptor.h"
 
 #include <optional>

@@ -1,7 +1,6 @@
 // Tested by tests/integration/test_optuna_storage.py.
 #include "server/rpc/optuna_service.h"
 
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,93 +8,21 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "proto/convert/grpc_status.h"
+#include "proto/convert/params_proto.h"
+#include "server/rpc/convert_optuna.h"
 #include "server/rpc/rpc_macros.h"
 
 namespace hpo::server {
 namespace {
 
-using TextMap = google::protobuf::Map<std::string, std::string>;
-
 constexpr auto kMostBytes = static_cast<size_t>(kOptunaAnswerLimit.most);
-
-// Both enumerations have Optuna's numbers.
-static_assert(static_cast<int>(OptunaState::kWaiting) == optuna::WAITING);
-static_assert(static_cast<int>(OptunaState::kComplete) == optuna::COMPLETE);
-
-OptunaState FromProto(optuna::TrialState state) { return static_cast<OptunaState>(state); }
-
-std::map<std::string, std::string> FromProto(const TextMap& map) {
-  return {map.begin(), map.end()};
-}
-
-void ToProto(const std::map<std::string, std::string>& map, TextMap& proto) {
-  proto.insert(map.begin(), map.end());
-}
-
-std::vector<Direction> FromProto(const google::protobuf::RepeatedField<int>& proto) {
-  std::vector<Direction> directions;
-  for (const int direction : proto) {
-    directions.push_back(direction == optuna::MINIMIZE ? Direction::kMinimize
-                                                       : Direction::kMaximize);
-  }
-  return directions;
-}
-
-optuna::StudyDirection ToProto(Direction direction) {
-  return direction == Direction::kMinimize ? optuna::MINIMIZE : optuna::MAXIMIZE;
-}
-
-absl::StatusOr<OptunaTrial> FromProto(const optuna::Trial& proto) {
-  OptunaTrial trial;
-  trial.state = FromProto(proto.state());
-  trial.values = {proto.values().begin(), proto.values().end()};
-  trial.started = proto.datetime_start();
-  trial.completed = proto.datetime_complete();
-  for (const auto& [name, value] :
-       std::map<std::string, double>(proto.params().begin(), proto.params().end())) {
-    const auto distribution = proto.distributions().find(name);
-    if (distribution == proto.distributions().end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("distributions: expected one of parameter ", Quoted(name), ", got none"));
-    }
-    trial.params.push_back({name, value, distribution->second});
-  }
-  if (proto.distributions_size() != proto.params_size()) {
-    return absl::InvalidArgumentError(absl::StrCat("distributions: expected ", proto.params_size(),
-                                                   ", one of each parameter, got ",
-                                                   proto.distributions_size()));
-  }
-  trial.intermediate_values = {proto.intermediate_values().begin(),
-                               proto.intermediate_values().end()};
-  trial.user_attributes = FromProto(proto.user_attributes());
-  trial.system_attributes = FromProto(proto.system_attributes());
-  return trial;
-}
-
-void ToProto(const OptunaTrial& trial, optuna::Trial& proto) {
-  proto.set_trial_id(trial.id);
-  proto.set_number(trial.number);
-  proto.set_state(static_cast<optuna::TrialState>(trial.state));
-  proto.mutable_values()->Add(trial.values.begin(), trial.values.end());
-  proto.set_datetime_start(trial.started);
-  proto.set_datetime_complete(trial.completed);
-  for (const OptunaParam& param : trial.params) {
-    (*proto.mutable_params())[param.name] = param.value;
-    (*proto.mutable_distributions())[param.name] = param.distribution;
-  }
-  proto.mutable_intermediate_values()->insert(trial.intermediate_values.begin(),
-                                              trial.intermediate_values.end());
-  ToProto(trial.user_attributes, *proto.mutable_user_attributes());
-  ToProto(trial.system_attributes, *proto.mutable_system_attributes());
-}
 
 }  // namespace
 
 grpc::Status OptunaServiceImpl::CreateNewStudy(grpc::ServerContext* context,
                                                const optuna::CreateNewStudyRequest* request,
                                                optuna::CreateNewStudyReply* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const int64_t study,
                  api_.CreateStudy(request->study_name(), FromProto(request->directions())));
   response->set_study_id(study);
@@ -105,16 +32,14 @@ grpc::Status OptunaServiceImpl::CreateNewStudy(grpc::ServerContext* context,
 grpc::Status OptunaServiceImpl::DeleteStudy(grpc::ServerContext* context,
                                             const optuna::DeleteStudyRequest* request,
                                             optuna::DeleteStudyReply*) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   return ToGrpc(api_.DeleteStudy(request->study_id()));
 }
 
 grpc::Status OptunaServiceImpl::SetStudyUserAttribute(
     grpc::ServerContext* context, const optuna::SetStudyUserAttributeRequest* request,
     optuna::SetStudyUserAttributeReply*) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   return ToGrpc(api_.SetStudyAttribute(request->study_id(), OptunaAttribute::kUser, request->key(),
                                        request->value()));
 }
@@ -122,8 +47,7 @@ grpc::Status OptunaServiceImpl::SetStudyUserAttribute(
 grpc::Status OptunaServiceImpl::SetStudySystemAttribute(
     grpc::ServerContext* context, const optuna::SetStudySystemAttributeRequest* request,
     optuna::SetStudySystemAttributeReply*) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   return ToGrpc(api_.SetStudyAttribute(request->study_id(), OptunaAttribute::kSystem,
                                        request->key(), request->value()));
 }
@@ -131,8 +55,7 @@ grpc::Status OptunaServiceImpl::SetStudySystemAttribute(
 grpc::Status OptunaServiceImpl::GetStudyIdFromName(grpc::ServerContext* context,
                                                    const optuna::GetStudyIdFromNameRequest* request,
                                                    optuna::GetStudyIdFromNameReply* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const int64_t study, api_.FindStudy(request->study_name()));
   response->set_study_id(study);
   return grpc::Status::OK;
@@ -141,8 +64,7 @@ grpc::Status OptunaServiceImpl::GetStudyIdFromName(grpc::ServerContext* context,
 grpc::Status OptunaServiceImpl::GetStudyNameFromId(grpc::ServerContext* context,
                                                    const optuna::GetStudyNameFromIdRequest* request,
                                                    optuna::GetStudyNameFromIdReply* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const OptunaStudySummary study, api_.GetStudy(request->study_id()));
   response->set_study_name(study.name);
   return grpc::Status::OK;
@@ -151,8 +73,7 @@ grpc::Status OptunaServiceImpl::GetStudyNameFromId(grpc::ServerContext* context,
 grpc::Status OptunaServiceImpl::GetStudyDirections(grpc::ServerContext* context,
                                                    const optuna::GetStudyDirectionsRequest* request,
                                                    optuna::GetStudyDirectionsReply* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const OptunaStudySummary study, api_.GetStudy(request->study_id()));
   for (const Direction direction : study.directions) response->add_directions(ToProto(direction));
   return grpc::Status::OK;
@@ -161,36 +82,33 @@ grpc::Status OptunaServiceImpl::GetStudyDirections(grpc::ServerContext* context,
 grpc::Status OptunaServiceImpl::GetStudyUserAttributes(
     grpc::ServerContext* context, const optuna::GetStudyUserAttributesRequest* request,
     optuna::GetStudyUserAttributesReply* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const OptunaStudySummary study, api_.GetStudy(request->study_id()));
-  ToProto(study.user_attributes, *response->mutable_user_attributes());
+  *response->mutable_user_attributes() = hpo::ToProto(study.user_attributes);
   return grpc::Status::OK;
 }
 
 grpc::Status OptunaServiceImpl::GetStudySystemAttributes(
     grpc::ServerContext* context, const optuna::GetStudySystemAttributesRequest* request,
     optuna::GetStudySystemAttributesReply* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const OptunaStudySummary study, api_.GetStudy(request->study_id()));
-  ToProto(study.system_attributes, *response->mutable_system_attributes());
+  *response->mutable_system_attributes() = hpo::ToProto(study.system_attributes);
   return grpc::Status::OK;
 }
 
 grpc::Status OptunaServiceImpl::GetAllStudies(grpc::ServerContext* context,
                                               const optuna::GetAllStudiesRequest* request,
                                               optuna::GetAllStudiesReply* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const std::vector<OptunaStudySummary> studies, api_.ListStudies());
   for (const OptunaStudySummary& study : studies) {
     optuna::Study& proto = *response->add_studies();
     proto.set_study_id(study.id);
     proto.set_study_name(study.name);
     for (const Direction direction : study.directions) proto.add_directions(ToProto(direction));
-    ToProto(study.user_attributes, *proto.mutable_user_attributes());
-    ToProto(study.system_attributes, *proto.mutable_system_attributes());
+    *proto.mutable_user_attributes() = hpo::ToProto(study.user_attributes);
+    *proto.mutable_system_attributes() = hpo::ToProto(study.system_attributes);
   }
   return grpc::Status::OK;
 }
@@ -198,8 +116,7 @@ grpc::Status OptunaServiceImpl::GetAllStudies(grpc::ServerContext* context,
 grpc::Status OptunaServiceImpl::CreateNewTrial(grpc::ServerContext* context,
                                                const optuna::CreateNewTrialRequest* request,
                                                optuna::CreateNewTrialReply* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   if (request->template_trial_is_none()) {
     HPO_RPC_ASSIGN(const int64_t trial, api_.StartTrial(request->study_id()));
     response->set_trial_id(trial);
@@ -214,8 +131,7 @@ grpc::Status OptunaServiceImpl::CreateNewTrial(grpc::ServerContext* context,
 grpc::Status OptunaServiceImpl::SetTrialParameter(grpc::ServerContext* context,
                                                   const optuna::SetTrialParameterRequest* request,
                                                   optuna::SetTrialParameterReply*) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   return ToGrpc(api_.SetParam(
       request->trial_id(),
       {request->param_name(), request->param_value_internal(), request->distribution()}));
@@ -224,8 +140,7 @@ grpc::Status OptunaServiceImpl::SetTrialParameter(grpc::ServerContext* context,
 grpc::Status OptunaServiceImpl::GetTrialIdFromStudyIdTrialNumber(
     grpc::ServerContext* context, const optuna::GetTrialIdFromStudyIdTrialNumberRequest* request,
     optuna::GetTrialIdFromStudyIdTrialNumberReply* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const int64_t trial, api_.FindTrial(request->study_id(), request->trial_number()));
   response->set_trial_id(trial);
   return grpc::Status::OK;
@@ -234,8 +149,7 @@ grpc::Status OptunaServiceImpl::GetTrialIdFromStudyIdTrialNumber(
 grpc::Status OptunaServiceImpl::SetTrialStateValues(
     grpc::ServerContext* context, const optuna::SetTrialStateValuesRequest* request,
     optuna::SetTrialStateValuesReply* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const bool updated,
                  api_.SetState(request->trial_id(), FromProto(request->state()),
                                {request->values().begin(), request->values().end()}));
@@ -246,8 +160,7 @@ grpc::Status OptunaServiceImpl::SetTrialStateValues(
 grpc::Status OptunaServiceImpl::SetTrialIntermediateValue(
     grpc::ServerContext* context, const optuna::SetTrialIntermediateValueRequest* request,
     optuna::SetTrialIntermediateValueReply*) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   return ToGrpc(api_.SetIntermediateValue(request->trial_id(), request->step(),
                                           request->intermediate_value()));
 }
@@ -255,8 +168,7 @@ grpc::Status OptunaServiceImpl::SetTrialIntermediateValue(
 grpc::Status OptunaServiceImpl::SetTrialUserAttribute(
     grpc::ServerContext* context, const optuna::SetTrialUserAttributeRequest* request,
     optuna::SetTrialUserAttributeReply*) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   return ToGrpc(api_.SetTrialAttribute(request->trial_id(), OptunaAttribute::kUser, request->key(),
                                        request->value()));
 }
@@ -264,8 +176,7 @@ grpc::Status OptunaServiceImpl::SetTrialUserAttribute(
 grpc::Status OptunaServiceImpl::SetTrialSystemAttribute(
     grpc::ServerContext* context, const optuna::SetTrialSystemAttributeRequest* request,
     optuna::SetTrialSystemAttributeReply*) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   return ToGrpc(api_.SetTrialAttribute(request->trial_id(), OptunaAttribute::kSystem,
                                        request->key(), request->value()));
 }
@@ -273,8 +184,7 @@ grpc::Status OptunaServiceImpl::SetTrialSystemAttribute(
 grpc::Status OptunaServiceImpl::GetTrial(grpc::ServerContext* context,
                                          const optuna::GetTrialRequest* request,
                                          optuna::GetTrialReply* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const OptunaTrial trial, api_.GetTrial(request->trial_id()));
   ToProto(trial, *response->mutable_trial());
   return grpc::Status::OK;
@@ -283,8 +193,7 @@ grpc::Status OptunaServiceImpl::GetTrial(grpc::ServerContext* context,
 grpc::Status OptunaServiceImpl::GetTrials(grpc::ServerContext* context,
                                           const optuna::GetTrialsRequest* request,
                                           optuna::GetTrialsReply* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   OptunaTrialQuery query{.after = request->trial_id_greater_than()};
   query.included = {request->included_trial_ids().begin(), request->included_trial_ids().end()};
   // The client takes an answer for all there is, so that it cannot be cut into pages.

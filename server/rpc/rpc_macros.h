@@ -19,12 +19,18 @@
       access_.Allow(absl::StrCat(kService, __func__), (context)->peer()); \
   if (!hpo_permit.ok()) return ToGrpc(hpo_permit.status())
 
-#define HPO_RPC_CHECK(request)                                                     \
-  do {                                                                             \
-    if (const absl::Status hpo_status = CheckRequest(request); !hpo_status.ok()) { \
-      return ToGrpc(hpo_status);                                                   \
-    }                                                                              \
+#define HPO_RPC_RETURN_IF_ERROR(expression)                               \
+  do {                                                                    \
+    if (const absl::Status hpo_status = (expression); !hpo_status.ok()) { \
+      return ToGrpc(hpo_status);                                          \
+    }                                                                     \
   } while (false)
+
+#define HPO_RPC_CHECK(request) HPO_RPC_RETURN_IF_ERROR(CheckRequest(request))
+
+#define HPO_RPC_ADMIT(context, request) \
+  HPO_RPC_ALLOW(context);               \
+  HPO_RPC_CHECK(request)
 
 #define HPO_RPC_ASSIGN(declaration, expression) \
   HPO_RPC_ASSIGN_IMPL(HPO_STATUS_CONCAT(hpo_rpc_status_or_, __LINE__), declaration, expression)

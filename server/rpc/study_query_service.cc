@@ -28,8 +28,7 @@ absl::Status CallerLeft() { return absl::CancelledError("the caller has left"); 
 grpc::Status StudyQueryService::GetStudy(grpc::ServerContext* context,
                                          const v1::GetStudyRequest* request,
                                          v1::GetStudyResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const StudyStatus study, queries_.GetStudy(request->name()));
   *response->mutable_study() = ToProto(study);
   return grpc::Status::OK;
@@ -38,8 +37,7 @@ grpc::Status StudyQueryService::GetStudy(grpc::ServerContext* context,
 grpc::Status StudyQueryService::ListStudies(grpc::ServerContext* context,
                                             const v1::ListStudiesRequest* request,
                                             v1::ListStudiesResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(StudyPage page, queries_.ListStudies(request->page_size(), request->page_token()));
   for (const StudyStatus& study : page.studies) *response->add_studies() = ToProto(study);
   response->set_next_page_token(page.next_token);
@@ -78,16 +76,14 @@ absl::Status StudyQueryService::FillPage(const grpc::ServerContext* context,
 grpc::Status StudyQueryService::ListTrials(grpc::ServerContext* context,
                                            const v1::ListTrialsRequest* request,
                                            v1::ListTrialsResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   return ToGrpc(FillPage(context, *request, *response));
 }
 
 grpc::Status StudyQueryService::GetTrial(grpc::ServerContext* context,
                                          const v1::GetTrialRequest* request,
                                          v1::GetTrialResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const TrialView detail,
                  queries_.GetTrial(request->study(), TrialNumber{request->number()}));
   *response->mutable_trial() = ToProto(detail);
@@ -97,8 +93,7 @@ grpc::Status StudyQueryService::GetTrial(grpc::ServerContext* context,
 grpc::Status StudyQueryService::ListBestTrials(grpc::ServerContext* context,
                                                const v1::ListBestTrialsRequest* request,
                                                v1::ListBestTrialsResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const std::vector<Trial> trials,
                  queries_.ListBestTrials(request->study(), request->count(),
                                          [context] { return context->IsCancelled(); }));
@@ -115,8 +110,7 @@ grpc::Status StudyQueryService::ListBestTrials(grpc::ServerContext* context,
 grpc::Status StudyQueryService::EstimateMemory(grpc::ServerContext* context,
                                                const v1::EstimateMemoryRequest* request,
                                                v1::EstimateMemoryResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const MemoryQuery query, FromMessage<MemoryQuery>(*request));
   HPO_RPC_ASSIGN(const memory::MemoryAnswer answer,
                  queries_.EstimateMemory(request->study(), query));
@@ -127,8 +121,7 @@ grpc::Status StudyQueryService::EstimateMemory(grpc::ServerContext* context,
 grpc::Status StudyQueryService::WatchStudy(grpc::ServerContext* context,
                                            const v1::WatchStudyRequest* request,
                                            grpc::ServerWriter<v1::WatchStudyResponse>* writer) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const OpenWatches::Watch watch, watches_.Open(context->peer()));
   return ToGrpc(queries_.WatchStudy(
       request->study(), request->after_sequence(),

@@ -2,6 +2,7 @@
 #include "server/rpc/study_service.h"
 
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
@@ -25,6 +26,18 @@ absl::StatusOr<SpecChange> ChangeOf(StudyEdit edit) {
   return ParseStudyFile(edit.yaml, edit.origin.empty() ? "study" : edit.origin, StudyOverrides());
 }
 
+// Workers that allow it run a study's command: who may name one may run any program there.
+absl::Status CheckCommand(const AccessControl::Permit& permit, const StudySpec& study) {
+  const Caller& caller = permit.caller();
+  if (study.trainer.command.empty() || caller.MayNameCommands()) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("study ", study.name,
+                   " names a command (trainer.command), which workers would run: that "
+                   "needs a token with the role admin, and '",
+                   caller.name, "' has the role ", RoleName(caller.role),
+                   "; without it, start workers with --trainer \"COMMAND\""));
+}
+
 }  // namespace
 
 // The overloads of this library would hide those of proto/convert.
@@ -34,10 +47,10 @@ using hpo::ToProto;
 grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext* context,
                                            const v1::CreateStudyRequest* request,
                                            v1::CreateStudyResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   const std::string origin = request->origin().empty() ? "study" : request->origin();
   HPO_RPC_ASSIGN(const StudySpec spec, ParseStudyFile(request->yaml(), origin, StudyOverrides()));
+  HPO_RPC_RETURN_IF_ERROR(CheckCommand(*hpo_permit, spec));
   HPO_RPC_ASSIGN(const CreateResult result,
                  api_.CreateStudy(spec, request->validate_only(), request->request_id(),
                                   [context] { return context->IsCancelled(); }));
@@ -48,8 +61,7 @@ grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext* context,
 grpc::Status StudyServiceImpl::UpdateStudy(grpc::ServerContext* context,
                                            const v1::UpdateStudyRequest* request,
                                            v1::UpdateStudyResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const StudyUpdate update, FromProto(*request));
   HPO_RPC_ASSIGN(const StudyStatus study,
                  api_.UpdateStudy(request->name(), update, request->request_id()));
@@ -60,10 +72,12 @@ grpc::Status StudyServiceImpl::UpdateStudy(grpc::ServerContext* context,
 grpc::Status StudyServiceImpl::EditStudy(grpc::ServerContext* context,
                                          const v1::EditStudyRequest* request,
                                          v1::EditStudyResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(StudyEdit edit, FromMessage<StudyEdit>(*request));
   HPO_RPC_ASSIGN(const SpecChange change, ChangeOf(std::move(edit)));
+  if (const auto* const file = std::get_if<StudySpec>(&change)) {
+    HPO_RPC_RETURN_IF_ERROR(CheckCommand(*hpo_permit, *file));
+  }
   HPO_RPC_ASSIGN(const EditResult result,
                  api_.EditStudy(request->name(), change, request->validate_only()));
   *response = ToMessage<v1::EditStudyResponse>(result);
@@ -73,8 +87,7 @@ grpc::Status StudyServiceImpl::EditStudy(grpc::ServerContext* context,
 grpc::Status StudyServiceImpl::ArchiveStudy(grpc::ServerContext* context,
                                             const v1::ArchiveStudyRequest* request,
                                             grpc::ServerWriter<v1::ArchiveStudyResponse>* writer) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   v1::ArchiveStudyResponse message;
   HPO_RPC_ASSIGN(const ArchiveEnd end,
                  api_.ArchiveStudy(request->name(), [&](absl::string_view bytes) {
@@ -102,7 +115,10 @@ grpc::Status StudyServiceImpl::RestoreStudy(grpc::ServerContext* context,
     }
     archive += request.data();
   }
-  HPO_RPC_ASSIGN(const StudyStatus study, api_.RestoreStudy(name, archive));
+  HPO_RPC_ASSIGN(const StudyStatus study,
+                 api_.RestoreStudy(name, archive, [&hpo_permit](const StudySpec& spec) {
+                   return CheckCommand(*hpo_permit, spec);
+                 }));
   *response->mutable_study() = ToProto(study);
   return grpc::Status::OK;
 }
@@ -110,8 +126,7 @@ grpc::Status StudyServiceImpl::RestoreStudy(grpc::ServerContext* context,
 grpc::Status StudyServiceImpl::DeleteStudy(grpc::ServerContext* context,
                                            const v1::DeleteStudyRequest* request,
                                            v1::DeleteStudyResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const int64_t trials,
                  api_.DeleteStudy(request->name(), request->archive_sha256()));
   response->set_trials(trials);
@@ -121,8 +136,7 @@ grpc::Status StudyServiceImpl::DeleteStudy(grpc::ServerContext* context,
 grpc::Status StudyServiceImpl::EnqueueTrial(grpc::ServerContext* context,
                                             const v1::EnqueueTrialRequest* request,
                                             v1::EnqueueTrialResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const EnqueueRequest enqueue, FromMessage<EnqueueRequest>(*request));
   HPO_RPC_ASSIGN(const Trial trial,
                  api_.EnqueueTrial(request->study(), enqueue, request->request_id()));
@@ -133,8 +147,7 @@ grpc::Status StudyServiceImpl::EnqueueTrial(grpc::ServerContext* context,
 grpc::Status StudyServiceImpl::PreemptTrial(grpc::ServerContext* context,
                                             const v1::PreemptTrialRequest* request,
                                             v1::PreemptTrialResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const Trial trial,
                  api_.PreemptTrial(request->study(), TrialNumber{request->number()}));
   *response->mutable_trial() = ToProto(trial);
@@ -144,8 +157,7 @@ grpc::Status StudyServiceImpl::PreemptTrial(grpc::ServerContext* context,
 grpc::Status StudyServiceImpl::StopTrial(grpc::ServerContext* context,
                                          const v1::StopTrialRequest* request,
                                          v1::StopTrialResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const Trial trial, api_.StopTrial(request->study(), TrialNumber{request->number()},
                                                    request->reason()));
   *response->mutable_trial() = ToProto(trial);
@@ -155,8 +167,7 @@ grpc::Status StudyServiceImpl::StopTrial(grpc::ServerContext* context,
 grpc::Status StudyServiceImpl::CancelTrial(grpc::ServerContext* context,
                                            const v1::CancelTrialRequest* request,
                                            v1::CancelTrialResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(
       const Trial trial,
       api_.CancelTrial(request->study(), TrialNumber{request->number()}, request->reason()));
@@ -167,8 +178,7 @@ grpc::Status StudyServiceImpl::CancelTrial(grpc::ServerContext* context,
 grpc::Status StudyServiceImpl::OrderStudy(grpc::ServerContext* context,
                                           const v1::OrderStudyRequest* request,
                                           v1::OrderStudyResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const StudyOrder order, FromProto(request->order()));
   HPO_RPC_ASSIGN(const StudyStatus study,
                  api_.OrderStudy(request->name(), order, request->stop_running_trials()));
@@ -179,8 +189,7 @@ grpc::Status StudyServiceImpl::OrderStudy(grpc::ServerContext* context,
 grpc::Status StudyServiceImpl::Annotate(grpc::ServerContext* context,
                                         const v1::AnnotateRequest* request,
                                         v1::AnnotateResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   std::optional<TrialNumber> number;
   if (request->has_number()) number = TrialNumber{request->number()};
   HPO_RPC_ASSIGN(const AttributeChange change, FromMessage<AttributeChange>(*request));
@@ -193,8 +202,7 @@ grpc::Status StudyServiceImpl::Annotate(grpc::ServerContext* context,
 grpc::Status StudyServiceImpl::RetryTrials(grpc::ServerContext* context,
                                            const v1::RetryTrialsRequest* request,
                                            v1::RetryTrialsResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const RetryRequest retry, FromMessage<RetryRequest>(*request));
   HPO_RPC_ASSIGN(const RetryResult result,
                  api_.RetryTrials(request->study(), retry, request->request_id()));

@@ -20,14 +20,13 @@
 #include "common/tls/relay.h"
 #include "server/access/access_control.h"
 #include "server/access/token_registry.h"
+#include "server/rpc/client_verifier.h"
 
 namespace hpo::server {
 
 struct GateOptions {
   tls::Identity identity;
-  // PEM file of authorities whose client certificates are admitted as well, with the role that the
-  // certificate's organizational unit (OU) names, read where it names none. Empty: none.
-  std::string client_ca_file;
+  std::string client_ca_file;  // see ClientVerifier
   absl::Duration handshake_timeout = absl::Seconds(10);
   // Connections whose handshake is not complete: the oldest of the address that has most of them
   // makes room for the next one.
@@ -35,8 +34,8 @@ struct GateOptions {
   int64_t bytes_per_second = int64_t{256} << 20;  // from each client
 };
 
-// Thread-safe. Three threads from Create to destruction: handshakes (at a lower priority, so that
-// strangers cost admitted clients little), the relay's, and none of the caller's.
+// Thread-safe. Two threads from Create to destruction: one for handshakes, at a lower priority, so
+// that strangers cost admitted clients little, and the relay's.
 class TlsGate {
  public:
   // `serve` gets the socket of an admitted connection, which it owns; on the gate's thread.
@@ -61,10 +60,6 @@ class TlsGate {
   TlsGate(GateOptions options, const TokenRegistry& tokens, AccessControl& access,
           std::function<void(int)> serve);
 
-  absl::Status MakeContext();
-  static int Verify(X509_STORE_CTX* presented, void* gate);
-  int VerifyClient(X509_STORE_CTX* presented, Handshake& handshake) const;
-
   void Run();
   // False: the gate ends.
   bool TakeNew();
@@ -80,8 +75,7 @@ class TlsGate {
   const TokenRegistry& tokens_;
   AccessControl& access_;
   const std::function<void(int)> serve_;
-  tls::SslContextPtr context_;
-  std::unique_ptr<X509_STORE, tls::Freed<X509_STORE_free>> client_authorities_;  // null: none
+  std::unique_ptr<ClientVerifier> verifier_;
   const int epoll_;
   const int wake_;
   uint64_t next_id_ = 1;

@@ -34,8 +34,7 @@ absl::Duration UntilDeadline(const grpc::ServerContext& context) {
 grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext* context,
                                                const v1::RegisterWorkerRequest* request,
                                                v1::RegisterWorkerResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const WorkerFacts facts, FromProto(*request));
   HPO_RPC_ASSIGN(const Registration registration,
                  api_.RegisterWorker(facts, request->predecessor()));
@@ -46,8 +45,7 @@ grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext* context,
 grpc::Status WorkerServiceImpl::ListServedStudies(grpc::ServerContext* context,
                                                   const v1::ListServedStudiesRequest* request,
                                                   v1::ListServedStudiesResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(StudyPage page, queries_.ListStudies(request->page_size(), request->page_token()));
   for (const StudyStatus& study : page.studies) *response->add_studies() = ToServedStudy(study);
   response->set_next_page_token(page.next_token);
@@ -57,8 +55,7 @@ grpc::Status WorkerServiceImpl::ListServedStudies(grpc::ServerContext* context,
 grpc::Status WorkerServiceImpl::AcquireTrial(grpc::ServerContext* context,
                                              const v1::AcquireTrialRequest* request,
                                              v1::AcquireTrialResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   const AcquireCall call = FromProto(*request);
   const absl::Duration wait = std::min(call.wait, UntilDeadline(*context));
   HPO_RPC_ASSIGN(const AcquireResult result,
@@ -71,8 +68,7 @@ grpc::Status WorkerServiceImpl::AcquireTrial(grpc::ServerContext* context,
 grpc::Status WorkerServiceImpl::Heartbeat(grpc::ServerContext* context,
                                           const v1::HeartbeatRequest* request,
                                           v1::HeartbeatResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   const HeartbeatCall call = FromProto(*request);
   HPO_RPC_ASSIGN(
       const HeartbeatResult result,
@@ -91,8 +87,7 @@ SessionStreams::Reactor* WorkerServiceImpl::Attend(grpc::CallbackServerContext* 
 grpc::Status WorkerServiceImpl::ReportMeasurements(grpc::ServerContext* context,
                                                    const v1::ReportMeasurementsRequest* request,
                                                    v1::ReportMeasurementsResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const ReportCall call, FromProto(*request));
   HPO_RPC_ASSIGN(const ReportResult result, api_.ReportMeasurements(call.report));
   *response = ToProto(result);
@@ -102,8 +97,7 @@ grpc::Status WorkerServiceImpl::ReportMeasurements(grpc::ServerContext* context,
 grpc::Status WorkerServiceImpl::FinishTrial(grpc::ServerContext* context,
                                             const v1::FinishTrialRequest* request,
                                             v1::FinishTrialResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const FinishCall call, FromProto(*request));
   HPO_RPC_ASSIGN(const FinishResult result, api_.FinishTrial(call.request_id, call.request));
   *response = ToProto(result);
@@ -113,8 +107,7 @@ grpc::Status WorkerServiceImpl::FinishTrial(grpc::ServerContext* context,
 grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext* context,
                                              const v1::ReleaseTrialRequest* request,
                                              v1::ReleaseTrialResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const ReleaseCall call, FromProto(*request));
   HPO_RPC_ASSIGN(const TrialState state, api_.ReleaseTrial(call.request_id, call.lease, call.reason,
                                                            call.needed, call.note));
@@ -125,8 +118,7 @@ grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext* context,
 grpc::Status WorkerServiceImpl::AcquirePreflight(grpc::ServerContext* context,
                                                  const v1::AcquirePreflightRequest* request,
                                                  v1::AcquirePreflightResponse* response) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   const absl::Duration wait = std::min(FromProto(request->wait()), UntilDeadline(*context));
   HPO_RPC_ASSIGN(const std::optional<Preflight> preflight,
                  api_.AcquirePreflight(request->session(), wait,
@@ -138,8 +130,7 @@ grpc::Status WorkerServiceImpl::AcquirePreflight(grpc::ServerContext* context,
 grpc::Status WorkerServiceImpl::ReportPreflight(grpc::ServerContext* context,
                                                 const v1::ReportPreflightRequest* request,
                                                 v1::ReportPreflightResponse*) {
-  HPO_RPC_ALLOW(context);
-  HPO_RPC_CHECK(*request);
+  HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const PreflightReportCall call, FromProto(*request));
   return ToGrpc(api_.ReportPreflight(call.session, call.report));
 }

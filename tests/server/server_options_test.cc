@@ -94,7 +94,7 @@ TEST_F(ServerOptionsTest, BadValuesAreOneLineAndStatusTwo) {
   } cases[] = {
       {{"--listen", "example.org:50051"}, "--listen: expected IP:PORT such as 127.0.0.1:50051"},
       {{"--tls-cert", "/etc/hostname"}, "--tls-cert requires --tls-key"},
-      {{"--insecure", "--tls"}, "--insecure excludes --tls"},
+      {{"--insecure", "--tls"}, "--tls excludes --insecure"},
       {{"--mlflow", "mlflow:5000"}, "MLflow's address: expected http://host:port"},
       {{"--metrics", "0.0.0.0:9464"}, "--metrics: expected a loopback host and port"},
       {{"--metrics", "unix:/tmp/m"}, "--metrics: expected a loopback host and port"},

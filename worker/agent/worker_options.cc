@@ -151,8 +151,7 @@ void DeclareDevice(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->capture_default_str();
 }
 
-void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
-  DeclareDevice(app, options, raw);
+void DeclareServer(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option("--server", options.server,
                  "Address of the server: HOST[:PORT] or unix:PATH; the default port is 50051")
       ->check(ServerAddress())
@@ -163,6 +162,11 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
                  "file:PATH of a file with it [default: HPO_JOIN, or the file HPO_JOIN_FILE]")
       ->type_name("JOIN")
       ->check(NotEmpty("a join string"));
+}
+
+void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
+  DeclareDevice(app, options, raw);
+  DeclareServer(app, options, raw);
   app.add_option(
          "--study", options.studies,
          "Serve only this study (repeatable) [default: every study; with --trainer the only "

@@ -1,3 +1,4 @@
+// Tested by tests/integration/test_security.py.
 #include "cli/commands/studies/admin_commands.h"
 
 #include <unistd.h>

@@ -56,7 +56,7 @@ absl::Status DeleteStudy(Session& session, const DeleteOptions& options) {
   if (!options.no_archive) {
     session.out << WithServer(
         absl::StrCat("; to add it again: hpo study restore ", ShellWord(path)),
-        session.client.address());
+        session.client.advised_address());
   }
   session.out << "\n";
   return absl::OkStatus();

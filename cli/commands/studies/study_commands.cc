@@ -54,7 +54,7 @@ std::string ServerText(const ServerStatus& server) {
 std::string TextOf(const Session& session, const StudyStatus& study) {
   const std::string text = StudyText(study, session.terminal.columns, session.terminal.colors);
   return session.database.empty()
-             ? WithServer(text, session.client.address())
+             ? WithServer(text, session.client.advised_address())
              : absl::StrReplaceAll(
                    text, {{"hpo best ",
                            absl::StrCat("hpo --db ", ShellWord(session.database), " best ")}});
@@ -109,7 +109,7 @@ absl::Status ShowStatus(Session& session) {
   }
   if (studies.empty()) {
     session.out << WithServer("no studies; add one with: hpo study create FILE\n",
-                              session.database.empty() ? session.client.address() : "");
+                              session.database.empty() ? session.client.advised_address() : "");
   }
   return absl::OkStatus();
 }
@@ -171,7 +171,7 @@ absl::Status OrderStudy(Session& session, StudyOrder order, bool stop_running_tr
       session.out << WithServer(absl::StrCat(", but its budget is used up; for more trials: hpo "
                                              "study extend ",
                                              study.spec.name, " --add 20"),
-                                session.client.address());
+                                session.client.advised_address());
     }
   } else {
     session.out << (order == StudyOrder::kPause ? "paused, " : "stopped, ") << running
@@ -238,7 +238,8 @@ absl::StatusOr<StudyStatus> WatchStudy(Session& session, bool until_finished) {
   WatchDisplay display(session.terminal, session.out);
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, Watch(session.client, options, display));
   session.out << DescribeProgress(study) << " trials, " << DescribeOoms(study.counts) << "\n"
-              << WithServer(BestLines(study), session.client.address()) << FailureText(study);
+              << WithServer(BestLines(study), session.client.advised_address())
+              << FailureText(study);
   return study;
 }
 

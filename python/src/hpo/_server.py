@@ -37,21 +37,23 @@ def program(name: str) -> str:
     return found
 
 
-def _start(command: "list[str]", log: "IO[bytes]", kept: "tuple[int, ...]") -> "subprocess.Popen[bytes]":
-    """Ends with this process, not with the thread that calls: a thread waits for its end."""
+def start(command: "list[str]", log: "IO[bytes]", kept: "tuple[int, ...]" = (),
+          environment: "dict[str, str] | None" = None) -> "subprocess.Popen[bytes]":
+    """A program that ends with this process (--end-with), not with the thread that calls: a thread waits
+    for its end."""
     started: "queue.SimpleQueue[subprocess.Popen[bytes] | Exception]" = queue.SimpleQueue()
 
     def run() -> None:
         try:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=kept,
-                                       start_new_session=True)
+                                       env=environment, start_new_session=True)
         except Exception as error:
             started.put(error)
             return
         started.put(process)
         process.wait()
 
-    threading.Thread(target=run, name="hpo-server", daemon=True).start()
+    threading.Thread(target=run, name=os.path.basename(command[0]), daemon=True).start()
     answer = started.get()
     if isinstance(answer, Exception):
         raise HpoError(f"{command[0]} cannot be started: {answer}") from answer
@@ -156,7 +158,7 @@ class FolderServer:
         else:
             listen, kept = f"unix:/proc/self/fd/{self._fd}/server.sock", (lock, self._fd)
         with open(self.log, "ab") as log:
-            self._process = _start(
+            self._process = start(
                 [program("hpo-server"), "--listen", listen, "--db", str(self._folder / "hpo.db"),
                  "--address-file", str(self._address_file), "--end-with", str(os.getpid())], log, kept)
         while (address := self._address()) is None:

@@ -4,11 +4,12 @@ address."""
 import contextlib
 import os
 import pathlib
+import time
 from typing import TYPE_CHECKING, Any
 
 from . import _wire
 from ._keywords import checked
-from .errors import InvalidInput, ServerError
+from .errors import HpoError, InvalidInput, ServerError
 
 if TYPE_CHECKING:
     from .study import Study
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 _SCHEMES = ("grpc://", "http://", "hpo://")
 _PORT = 50051
 _FIRST_CALL_S = 10.0
+_JOIN, _FILE = "hpo1.", "file:"
+_TUNNEL_S = 30.0
+_POLL_S = 0.01
 
 
 def address_of(server: str) -> str:
@@ -35,6 +39,73 @@ def _is_address(where: "str | os.PathLike[str]") -> bool:
     return isinstance(where, str) and (where.startswith((*_SCHEMES, "unix:")))
 
 
+def _is_join(text: str) -> bool:
+    """Whether `text` is a join string, or names a file with one ("file:PATH")."""
+    return text.strip().startswith((_JOIN, _FILE))
+
+
+def _join_of_environment() -> str:
+    """The join string of HPO_JOIN or HPO_JOIN_FILE; empty: neither is set."""
+    path = os.environ.get("HPO_JOIN_FILE", "")
+    return os.environ.get("HPO_JOIN", "") or (_FILE + path if path else "")
+
+
+class _Tunnel:
+    """A server on another machine: `hpo connect`, a child that ends with this process, carries the calls there
+    by TLS, from a unix socket that only this user can use."""
+
+    def __init__(self, join: str) -> None:
+        """Raises InvalidInput where the join string is damaged, and HpoError with the reason where the
+        server does not accept it."""
+        import tempfile
+
+        from ._server import program, start
+
+        self._folder = tempfile.TemporaryDirectory(prefix="hpo-join-")  # mode 0700
+        folder = pathlib.Path(self._folder.name)
+        self.address = f"unix:{folder / 'server'}"
+        ready, log = folder / "address", folder / "log"
+        # The environment, since other users can read command lines.
+        variables = {"HPO_JOIN": join, "HPO_JOIN_FILE": ""}
+        if join.startswith(_FILE):
+            variables = {"HPO_JOIN": "", "HPO_JOIN_FILE": join[len(_FILE):]}
+        command = [program("hpo"), "connect", "--listen", self.address, "--address-file", str(ready),
+                   "--end-with", str(os.getpid())]
+        with open(log, "ab") as output:
+            self._process = start(command, output, environment={**os.environ, **variables})
+        deadline = time.monotonic() + _TUNNEL_S
+        while not ready.exists():
+            status = self._process.poll()
+            if status is not None or time.monotonic() > deadline:
+                why = log.read_text(errors="replace").strip().rpartition("\n")[2].removeprefix("hpo: ")
+                self.close()
+                if status == 2:
+                    raise InvalidInput(why)
+                raise HpoError(why or f"hpo connect did not start within {_TUNNEL_S:.0f} s")
+            time.sleep(_POLL_S)
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            self._process.terminate()  # it has nothing to save
+            self._process.wait()
+        self._folder.cleanup()
+
+
+def _reached(server: str, cleanup: contextlib.ExitStack) -> str:
+    """The address of a server, or one that leads to the server of a join string."""
+    if not _is_join(server):
+        return address_of(server)
+    tunnel = _Tunnel(server)
+    cleanup.callback(tunnel.close)
+    return tunnel.address
+
+
+def _usual() -> str:
+    """The server where nothing else is said: that of the environment's join string, else of HPO_SERVER, else
+    of this machine."""
+    return _join_of_environment() or os.environ.get("HPO_SERVER") or f"127.0.0.1:{_PORT}"
+
+
 class Connection:
     """A storage folder or a server. Close it, or use it in a `with` statement: a server that this process
     started over a folder ends then, and others that use the folder start it again."""
@@ -51,7 +122,7 @@ class Connection:
         self.folder: "pathlib.Path | None" = None
         with contextlib.ExitStack() as cleanup:
             if server is not None:
-                self.channel = _wire.Channel(address_of(server))
+                self.channel = _wire.Channel(_reached(server, cleanup))
                 cleanup.callback(self.channel.close)
                 self.channel.call("StudyService/ListStudies", _wire.message("ListStudiesRequest")(page_size=1),
                                   _FIRST_CALL_S)
@@ -114,10 +185,12 @@ class Connection:
 
 
 def connect(where: "str | os.PathLike[str] | None" = None) -> Connection:
-    """Connects to a storage folder, by its path, or to a server, by its address ("host:port"). Without either,
-    to the server that the environment's HPO_SERVER names, else to that of this machine (port 50051)."""
+    """Connects to a storage folder, by its path, or to a server: by its address ("host:port"), or on another
+    machine by its join string ("hpo1...", or "file:PATH" of a file with one). Without either, to the server of
+    HPO_JOIN, HPO_JOIN_FILE or HPO_SERVER in the environment, else to that of this machine (port 50051)."""
     if where is None:
-        where = os.environ.get("HPO_SERVER") or f"127.0.0.1:{_PORT}"
+        return Connection(server=_usual())
+    if isinstance(where, str) and _is_join(where):
         return Connection(server=where)
     if isinstance(where, str) and not os.path.isdir(where) and os.sep not in where.replace("://", ""):
         if ":" in where or _is_address(where):
@@ -139,7 +212,7 @@ def load(name: str = "", *, storage: "str | os.PathLike[str] | None" = None, ser
     from .study import Study
 
     if storage is None and server is None:
-        server = os.environ.get("HPO_SERVER") or f"127.0.0.1:{_PORT}"
+        server = _usual()
     if storage is not None and not _is_address(storage) and not os.path.isdir(storage):
         raise InvalidInput(f"hpo.load: expected a folder that is there, got {str(storage)!r}")
     try:

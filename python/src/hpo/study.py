@@ -106,7 +106,7 @@ class Study(Findings):
 
         `storage`: a folder that keeps the study, also for several processes and notebooks at once; a server runs
         on it while one of them has it open. `server`: the address of a running hpo-server that keeps it
-        instead. With neither, the study is in a temporary folder, deleted on close. Close it, or use it in a
+        instead, or its join string where it runs on another machine. With neither, the study is in a temporary folder, deleted on close. Close it, or use it in a
         `with` statement."""
         if not isinstance(cast(object, name), str):
             raise InvalidInput(f"name: expected a text, got {name!r:.200}" + (

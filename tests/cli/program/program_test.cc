@@ -321,7 +321,7 @@ TEST_F(ProgramTest, AWatchOutlivesTheServerAndShowsWhatItMissed) {
   coordinator_.reset();
 
   server::CoordinatorOptions options = Options();
-  options.listen = server::ParseListenAddress(address).value();
+  options.listen = ParseListenAddress(address).value();
   auto again = server::Coordinator::Start(options, clock_);
   ASSERT_TRUE(again.ok()) << again.status();
   coordinator_ = *std::move(again);

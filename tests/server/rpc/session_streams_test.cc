@@ -54,7 +54,8 @@ class SessionStreamsTest : public SchedulerFixture {
   void SetUp() override {
     SchedulerFixture::SetUp();
     api_ = std::make_unique<WorkerApi>(*scheduler_);
-    service_ = std::make_unique<WorkerServiceImpl>(*api_);
+    queries_ = std::make_unique<StudyQueries>(*scheduler_);
+    service_ = std::make_unique<WorkerServiceImpl>(*api_, *queries_, access_);
     grpc::ServerBuilder builder;
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
@@ -77,6 +78,10 @@ class SessionStreamsTest : public SchedulerFixture {
   }
 
   std::unique_ptr<WorkerApi> api_;
+  const SystemClock system_clock_;
+  AuditLog audit_{"", system_clock_};
+  AccessControl access_{audit_, system_clock_};
+  std::unique_ptr<StudyQueries> queries_;
   std::unique_ptr<WorkerServiceImpl> service_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;

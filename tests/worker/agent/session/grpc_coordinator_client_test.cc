@@ -11,7 +11,6 @@
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "hpo/v1/study.grpc.pb.h"
 #include "hpo/v1/worker.grpc.pb.h"
 #include "worker/agent/session/coordinator_client.h"
 
@@ -66,6 +65,23 @@ class ScriptedWorkers final : public v1::WorkerService::Service {
     const auto there = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return attended_.size() >= num; };
     mutex_.Await(absl::Condition(&there));
     return attended_;
+  }
+  // Two pages.
+  grpc::Status ListServedStudies(grpc::ServerContext*, const v1::ListServedStudiesRequest* request,
+                                 v1::ListServedStudiesResponse* response) override {
+    v1::ServedStudy& study = *response->add_studies();
+    study.set_train("train.jsonl");
+    study.set_validation("valid.jsonl");
+    study.set_task("multi-query");
+    study.add_parameters("train.lr");
+    study.set_name(request->page_token().empty() ? "first" : "second");
+    if (!request->page_token().empty()) return grpc::Status::OK;
+    v1::ServedStudy& finished = *response->add_studies();
+    finished.set_name("old");
+    finished.mutable_end()->set_study("old");
+    finished.mutable_end()->set_why("its budget is used up");
+    response->set_next_page_token("second page");
+    return grpc::Status::OK;
   }
   grpc::Status ReportMeasurements(grpc::ServerContext*,
                                   const v1::ReportMeasurementsRequest* request,
@@ -130,29 +146,6 @@ class ScriptedWorkers final : public v1::WorkerService::Service {
   v1::ReportPreflightRequest preflight_reported_;
 };
 
-class ScriptedStudies final : public v1::StudyService::Service {
- public:
-  // Two pages.
-  grpc::Status ListStudies(grpc::ServerContext*, const v1::ListStudiesRequest* request,
-                           v1::ListStudiesResponse* response) override {
-    v1::Study& study = *response->add_studies();
-    study.set_train("train.jsonl");
-    study.set_validation("valid.jsonl");
-    study.set_task("multi-query");
-    study.mutable_space()->add_parameters()->set_name("train.lr");
-    if (request->page_token().empty()) {
-      study.set_name("first");
-      v1::Study& finished = *response->add_studies();
-      finished.set_name("old");
-      finished.set_state(v1::STUDY_STATE_FINISHED);
-      response->set_next_page_token("second page");
-    } else {
-      study.set_name("second");
-    }
-    return grpc::Status::OK;
-  }
-};
-
 class GrpcCoordinatorClientTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -160,7 +153,6 @@ class GrpcCoordinatorClientTest : public ::testing::Test {
     int port = 0;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
     builder.RegisterService(&workers_);
-    builder.RegisterService(&studies_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
     address_ = "127.0.0.1:" + std::to_string(port);
@@ -173,7 +165,6 @@ class GrpcCoordinatorClientTest : public ::testing::Test {
   }
 
   ScriptedWorkers workers_;
-  ScriptedStudies studies_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
   std::unique_ptr<CoordinatorClient> client_;

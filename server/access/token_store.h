@@ -1,4 +1,4 @@
-// Access tokens in the database. Verbs over one connection, as in trial_store.h.
+// Tokens in the database. Verbs over one connection, as in server/storage/trial_store.h.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace hpo::server {
 
-struct AccessTokenRecord {
+struct TokenRecord {
   int64_t id = 0;
   std::string name;
   Role role = Role::kRead;
@@ -23,17 +23,17 @@ struct AccessTokenRecord {
   absl::Time revoked = absl::InfiniteFuture();
 };
 
-class AccessTokenStore {
+class TokenStore {
  public:
-  explicit AccessTokenStore(Database& database) : database_(database) {}
+  explicit TokenStore(Database& database) : database_(database) {}
 
   // `token.id` is chosen and returned.
-  absl::StatusOr<int64_t> Insert(const AccessTokenRecord& token);
+  absl::StatusOr<int64_t> Insert(const TokenRecord& token);
   // Stores the record's times of expiry and revocation.
-  absl::Status UpdateTimes(const AccessTokenRecord& token);
+  absl::Status UpdateTimes(const TokenRecord& token);
   // In the order of their making.
   //   DataLoss  a row is not what a server writes
-  absl::StatusOr<std::vector<AccessTokenRecord>> LoadAll() const;
+  absl::StatusOr<std::vector<TokenRecord>> LoadAll() const;
 
  private:
   Database& database_;

@@ -1,4 +1,5 @@
-#include "server/storage/access_token_store.h"
+// Tested by tests/server/access/token_registry_test.cc.
+#include "server/access/token_store.h"
 
 #include <optional>
 
@@ -19,7 +20,7 @@ absl::Time FromColumn(const Statement& row, int column) {
 
 }  // namespace
 
-absl::StatusOr<int64_t> AccessTokenStore::Insert(const AccessTokenRecord& token) {
+absl::StatusOr<int64_t> TokenStore::Insert(const TokenRecord& token) {
   Statement insert = database_.Prepare(
       "INSERT INTO access_token (name, role, key_sha256, created, expires, revoked) "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
@@ -30,14 +31,14 @@ absl::StatusOr<int64_t> AccessTokenStore::Insert(const AccessTokenRecord& token)
   return database_.LastInsertId();
 }
 
-absl::Status AccessTokenStore::UpdateTimes(const AccessTokenRecord& token) {
+absl::Status TokenStore::UpdateTimes(const TokenRecord& token) {
   Statement update =
       database_.Prepare("UPDATE access_token SET expires = ?2, revoked = ?3 WHERE id = ?1");
   return update.Bind(token.id, ToColumn(token.expires), ToColumn(token.revoked)).Run();
 }
 
-absl::StatusOr<std::vector<AccessTokenRecord>> AccessTokenStore::LoadAll() const {
-  std::vector<AccessTokenRecord> tokens;
+absl::StatusOr<std::vector<TokenRecord>> TokenStore::LoadAll() const {
+  std::vector<TokenRecord> tokens;
   Statement rows = database_.Prepare(
       "SELECT id, name, role, key_sha256, created, expires, revoked FROM access_token ORDER BY id");
   for (;;) {

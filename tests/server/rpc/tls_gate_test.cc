@@ -1,0 +1,172 @@
+#include "server/rpc/tls_gate.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/tls/server_route.h"
+#include "hpo/v1/admin.grpc.pb.h"
+#include "tests/server/coordinator_fixture.h"
+
+namespace hpo::server {
+namespace {
+
+using testing::HasSubstr;
+
+// A coordinator that speaks TLS on a loopback address.
+class TlsGateTest : public CoordinatorFixture {
+ protected:
+  void SetUp() override {
+    CoordinatorFixture::SetUp();
+    coordinator_.reset();
+    CoordinatorOptions options = Options();
+    options.security.tls_on_loopback = true;
+    auto started = Coordinator::Start(options, clock_);
+    ASSERT_TRUE(started.ok()) << started.status();
+    coordinator_ = *std::move(started);
+    folder_of_access_ = options.database + ".access";
+  }
+
+  tls::JoinString JoinOf(const std::string& name) const {
+    std::ifstream file(absl::StrCat(folder_of_access_, "/join-", name));
+    std::string line;
+    std::getline(file, line);
+    return tls::ParseJoinString(line).value();
+  }
+
+  // A client of the join string; its route outlives the channel.
+  struct Client {
+    explicit Client(const tls::JoinString& join) {
+      forwarder = tls::Forwarder::StartForThisProcess(
+                      {.join = [join] { return join; }, .on_change = nullptr})
+                      .value();
+      channel = grpc::CreateChannel(forwarder->address(), grpc::InsecureChannelCredentials());
+    }
+    grpc::Status GetServer() const {
+      Call call;
+      v1::GetServerResponse response;
+      return v1::AdminService::NewStub(channel)->GetServer(&call, v1::GetServerRequest(),
+                                                           &response);
+    }
+    grpc::Status CreateStudy(const std::string& yaml) const {
+      Call call;
+      v1::CreateStudyRequest request;
+      request.set_yaml(yaml);
+      v1::CreateStudyResponse response;
+      return v1::StudyService::NewStub(channel)->CreateStudy(&call, request, &response);
+    }
+    std::unique_ptr<tls::Forwarder> forwarder;
+    std::shared_ptr<grpc::Channel> channel;
+  };
+
+  // A plain connection to the server's port.
+  int Connect() const {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(JoinOf("read").port));
+    const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    return connection;
+  }
+
+  std::string Audit() const {
+    std::ifstream file(folder_of_access_ + "/audit.jsonl");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::string folder_of_access_;
+};
+
+constexpr char kWithCommand[] = R"(
+name: commanded
+objective: {metric: loss, direction: minimize}
+trainer: {task: custom, command: [touch, /tmp/x]}
+parameters: {lr: {float: [0.1, 1.0]}}
+)";
+
+TEST_F(TlsGateTest, ATokenLeadsToTheServices) {
+  const Client reader(JoinOf("read"));
+  const grpc::Status status = reader.GetServer();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST_F(TlsGateTest, ARoleIsHeldTo) {
+  const grpc::Status status = Client(JoinOf("work")).GetServer();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(status.error_message(), HasSubstr("GetServer needs read"));
+}
+
+TEST_F(TlsGateTest, OnlyAdminsNameCommands) {
+  const grpc::Status writer = Client(JoinOf("write")).CreateStudy(kWithCommand);
+  EXPECT_EQ(writer.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(writer.error_message(), HasSubstr("trainer.command"));
+  const grpc::Status admin = Client(JoinOf("admin")).CreateStudy(kWithCommand);
+  EXPECT_TRUE(admin.ok()) << admin.error_message();
+  EXPECT_THAT(Audit(), HasSubstr("\"method\":\"/hpo.v1.StudyService/CreateStudy\""));
+}
+
+TEST_F(TlsGateTest, PlaintextIsRefusedAndAudited) {
+  const int connection = Connect();
+  const std::string text = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  send(connection, text.data(), text.size(), MSG_NOSIGNAL);
+  char buffer[256];
+  ssize_t total = 0;
+  while (const ssize_t size = recv(connection, buffer, sizeof(buffer), 0)) {
+    if (size < 0) break;
+    total += size;
+  }
+  EXPECT_LT(total, 16);  // an alert of TLS
+  close(connection);
+  EXPECT_THAT(Audit(), HasSubstr("\"event\":\"handshake\""));
+}
+
+TEST_F(TlsGateTest, AnUnknownSecretIsRefused) {
+  tls::JoinString join = JoinOf("admin");
+  join.secret[3] ^= 1;
+  const Client stranger(join);
+  const absl::Status status = stranger.forwarder->Check();
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+  EXPECT_THAT(Audit(), HasSubstr("no such token"));
+}
+
+TEST_F(TlsGateTest, ARevokedTokensConnectionsAreClosed) {
+  const Client reader(JoinOf("read"));
+  ASSERT_TRUE(reader.GetServer().ok());
+  ASSERT_TRUE((*coordinator_->admin().Issuer())->Revoke("read").ok());
+  // Each call takes a moment; the test's time-out ends it where the connection stays open.
+  while (reader.GetServer().ok()) std::this_thread::yield();
+  EXPECT_THAT(std::string(reader.forwarder->Check().message()), HasSubstr("revoked"));
+  EXPECT_TRUE(Client(JoinOf("admin")).GetServer().ok());
+}
+
+TEST_F(TlsGateTest, ManyThatProveNothingDoNotKeepAnotherOut) {
+  std::vector<int> idle;
+  for (int i = 0; i < 400; ++i) idle.push_back(Connect());
+  EXPECT_TRUE(Client(JoinOf("read")).GetServer().ok());
+  for (const int connection : idle) close(connection);
+}
+
+TEST_F(TlsGateTest, TheSameJoinStringsHoldAfterARestart) {
+  const tls::JoinString join = JoinOf("read");
+  coordinator_.reset();
+  CoordinatorOptions options = Options();
+  options.security.tls_on_loopback = true;
+  options.listen.port = join.port;
+  coordinator_ = Coordinator::Start(options, clock_).value();
+  EXPECT_TRUE(Client(join).GetServer().ok());
+}
+
+}  // namespace
+}  // namespace hpo::server
