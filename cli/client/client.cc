@@ -90,8 +90,7 @@ absl::Status Client::RevokeToken(const std::string& name) {
 }
 
 bool Client::WaitUntilReachable(absl::Duration limit) {
-  return connection_->channel().WaitForConnected(std::chrono::system_clock::now() +
-                                                 absl::ToChronoMilliseconds(limit));
+  return connection_->WaitUntilReachable(limit);
 }
 
 bool IsUnreachable(const absl::Status& status) {
