@@ -112,6 +112,12 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(RpcOptions options,
   return server;
 }
 
+std::vector<ListenAddress> RpcServer::addresses() const {
+  std::vector<ListenAddress> addresses;
+  for (const auto& acceptor : acceptors_) addresses.push_back(acceptor->address());
+  return addresses;
+}
+
 void RpcServer::CloseInvalid() {
   if (gate_ != nullptr) gate_->CloseInvalid();
 }
