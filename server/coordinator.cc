@@ -44,11 +44,20 @@ bool NeedsTls(const CoordinatorOptions& options) {
   });
 }
 
+// Of all addresses the first one with TLS, by which other programs reach the server.
+size_t IndexOfTls(const std::vector<ListenAddress>& addresses, const SecurityOptions& security) {
+  const auto found =
+      std::find_if(addresses.begin(), addresses.end(), [&security](const ListenAddress& address) {
+        return hpo::NeedsTls(address, security.tls_on_loopback);
+      });
+  return static_cast<size_t>(found - addresses.begin());
+}
+
 // The host and the port by which clients reach the server.
-void SetAdvertised(const CoordinatorOptions& options, int port, IssuerOptions& issuer) {
-  const std::string& said = options.security.advertise;
-  const ListenAddress& address = options.listen;
-  issuer.port = port;
+void SetAdvertised(const SecurityOptions& security, const ListenAddress& address,
+                   IssuerOptions& issuer) {
+  const std::string& said = security.advertise;
+  issuer.port = address.port;
   if (said.empty()) {
     issuer.host = ReachableHost(address.host);
     return;
@@ -175,11 +184,13 @@ absl::Status Coordinator::Serve(const CoordinatorOptions& options) {
                      .tokens = *tokens_};
   HPO_ASSIGN_OR_RETURN(rpc_, RpcServer::Start(std::move(rpc), apis));
   if (!NeedsTls(options)) return absl::OkStatus();
-  SetAdvertised(options, rpc_->port(), issuer);
+  const std::vector<ListenAddress> bound = rpc_->addresses();
+  SetAdvertised(options.security, bound[IndexOfTls(bound, options.security)], issuer);
   issuer_ = std::make_unique<TokenIssuer>(std::move(issuer), *tokens_, clock_,
                                           [this] { rpc_->CloseInvalid(); });
   admin_.SetIssuer(issuer_.get());
-  return issuer_->MakeFirstTokens();
+  HPO_RETURN_IF_ERROR(issuer_->MakeFirstTokens());
+  return issuer_->RefreshFiles();
 }
 
 std::string Coordinator::join_file() const {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -83,11 +84,16 @@ std::string JoinLines(const Coordinator& coordinator) {
 
 // In capitals: whoever starts it so should see it in any log.
 void WarnIfInsecure(const ServerOptions& options) {
-  if (!options.security.insecure || options.listen.IsLoopback() || options.listen.IsUnix()) return;
-  spdlog::warn(
-      "INSECURE: PLAINTEXT WITHOUT TOKENS AT {}. EVERYBODY WHO CAN CONNECT CAN RUN ANY PROGRAM ON "
-      "YOUR WORKERS.",
-      FormatListenAddress(options.listen));
+  if (!options.security.insecure) return;
+  std::vector<ListenAddress> all = options.also_listen;
+  all.insert(all.begin(), options.listen);
+  for (const ListenAddress& address : all) {
+    if (!NeedsTls(address, /*on_loopback=*/false)) continue;
+    spdlog::warn(
+        "INSECURE: PLAINTEXT WITHOUT TOKENS AT {}. EVERYBODY WHO CAN CONNECT CAN RUN ANY PROGRAM "
+        "ON YOUR WORKERS.",
+        FormatListenAddress(address));
+  }
 }
 
 // Says once, for each study, what it waits for or why it failed, and again when that changes.

@@ -1,6 +1,8 @@
-// A client of ours in C++, for bench/sdk_throughput: asktell_speed ADDRESS STUDY. Each line on
-// standard input is a number of trials; it asks for and tells so many, one after the other, and
-// prints the seconds that they took. The study's parameters are lr, layers and kind.
+// A client of ours in C++, for bench/sdk_throughput and bench/security: asktell_speed ADDRESS STUDY
+// [WORKERS]; HPO_JOIN beats ADDRESS as it does for a worker. Each line on standard input is a
+// number of trials; each of the workers (1) asks for and tells so many, one after the other, and a
+// line says the seconds that all of it took and the milliseconds of each trial. The study's
+// parameters are lr, layers and kind.
 #include <unistd.h>
 
 #include <chrono>
@@ -9,14 +11,21 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/tls/server_route.h"
 #include "worker/agent/session/coordinator_client.h"
 #include "worker/agent/session/grpc_coordinator_client.h"
 
 namespace hpo {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // value_of in bench/sdk_throughput.
 double ValueOf(const ParamMap& params) {
@@ -38,35 +47,74 @@ absl::Status AskAndTell(agent::CoordinatorClient& client, const std::string& ses
   return client.FinishTrial(session, RandomId(), request).status();
 }
 
-absl::StatusOr<double> SecondsOf(agent::CoordinatorClient& client, const std::string& session,
-                                 int trials) {
-  const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < trials; ++i) {
-    if (absl::Status status = AskAndTell(client, session); !status.ok()) return status;
-  }
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  return taken.count();
-}
+// A worker with a connection of its own.
+struct Worker {
+  tls::ServerRoute route;
+  std::unique_ptr<agent::CoordinatorClient> client;
+  std::string session;
+};
 
-absl::Status Run(const std::string& address, const std::string& study) {
-  const std::unique_ptr<agent::CoordinatorClient> client = agent::ConnectCoordinator(address);
+absl::StatusOr<Worker> Register(const std::string& address, const std::string& study, int number) {
+  Worker worker;
+  HPO_ASSIGN_OR_RETURN(const auto join, tls::JoinSource::Find(""));
+  HPO_ASSIGN_OR_RETURN(worker.route, tls::FindRoute(join, address));
+  worker.client = agent::ConnectCoordinator(worker.route.dialed);
   // Several may run at once, each as a worker of its own.
-  WorkerFacts facts{.worker = absl::StrCat("asktell_speed-", getpid()),
+  WorkerFacts facts{.worker = absl::StrCat("asktell_speed-", getpid(), "-", number),
                     .instance_key = RandomId(),
                     .trainer = "none"};
   facts.plans = false;
   facts.device.kind = "cpu";
   facts.serves = {study};
-  absl::StatusOr<Registration> registered = client->RegisterWorker(facts, "");
+  absl::StatusOr<Registration> registered = worker.client->RegisterWorker(facts, "");
   for (int tries = 0; !registered.ok() && agent::IsServerAway(registered.status()) && tries < 100;
        ++tries) {
-    registered = client->RegisterWorker(facts, "");
+    registered = worker.client->RegisterWorker(facts, "");
   }
   if (!registered.ok()) return registered.status();
+  worker.session = registered->session;
+  return worker;
+}
+
+// The milliseconds of each trial, one after the other.
+absl::StatusOr<std::string> TrialsOf(const Worker& worker, int trials) {
+  std::string each;
+  for (int i = 0; i < trials; ++i) {
+    const auto before = Clock::now();
+    HPO_RETURN_IF_ERROR(AskAndTell(*worker.client, worker.session));
+    const std::chrono::duration<double, std::milli> taken = Clock::now() - before;
+    absl::StrAppend(&each, " ", taken.count());
+  }
+  return each;
+}
+
+// "1.5 0.7 0.8": the seconds until all workers have done `trials` each, all at once, then the
+// milliseconds of each trial.
+absl::StatusOr<std::string> TimesOf(const std::vector<Worker>& workers, int trials) {
+  std::vector<absl::StatusOr<std::string>> times(workers.size());
+  std::vector<std::thread> threads;
+  const auto begin = Clock::now();
+  for (size_t i = 0; i < workers.size(); ++i) {
+    threads.emplace_back([&, i] { times[i] = TrialsOf(workers[i], trials); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::chrono::duration<double> taken = Clock::now() - begin;
+  std::string all = absl::StrCat(taken.count());
+  for (const absl::StatusOr<std::string>& one : times) {
+    if (!one.ok()) return one.status();
+    all += *one;
+  }
+  return all;
+}
+
+absl::Status Run(const std::string& address, const std::string& study, int num_workers) {
+  std::vector<Worker> workers;
+  for (int i = 0; i < num_workers; ++i) {
+    HPO_ASSIGN_OR_RETURN(workers.emplace_back(), Register(address, study, i));
+  }
   for (int trials = 0; std::cin >> trials;) {
-    const absl::StatusOr<double> seconds = SecondsOf(*client, registered->session, trials);
-    if (!seconds.ok()) return seconds.status();
-    std::cout << *seconds << std::endl;
+    HPO_ASSIGN_OR_RETURN(const std::string times, TimesOf(workers, trials));
+    std::cout << times << std::endl;
   }
   return absl::OkStatus();
 }
@@ -75,11 +123,14 @@ absl::Status Run(const std::string& address, const std::string& study) {
 }  // namespace hpo
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: asktell_speed ADDRESS STUDY\n");
+  int num_workers = 1;
+  const bool valid =
+      argc == 3 || (argc == 4 && absl::SimpleAtoi(argv[3], &num_workers) && num_workers > 0);
+  if (!valid) {
+    std::fprintf(stderr, "usage: asktell_speed ADDRESS STUDY [WORKERS]\n");
     return 64;
   }
-  const absl::Status status = hpo::Run(argv[1], argv[2]);
+  const absl::Status status = hpo::Run(argv[1], argv[2], num_workers);
   if (status.ok()) return 0;
   std::fprintf(stderr, "asktell_speed: %s\n", std::string(status.message()).c_str());
   return 1;

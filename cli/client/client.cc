@@ -1,4 +1,4 @@
-// Tested by tests/integration/test_security.py.
+// Tested by tests/integration/security/test_security_tokens.py.
 #include "cli/client/client.h"
 
 #include <chrono>
@@ -93,8 +93,7 @@ absl::Status Client::RevokeToken(const std::string& name) {
 }
 
 bool Client::WaitUntilReachable(absl::Duration limit) {
-  return connection_->channel().WaitForConnected(std::chrono::system_clock::now() +
-                                                 absl::ToChronoMilliseconds(limit));
+  return connection_->WaitUntilReachable(limit);
 }
 
 bool IsUnreachable(const absl::Status& status) {

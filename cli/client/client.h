@@ -57,7 +57,7 @@ class Client {
                                        std::optional<absl::Duration> lifetime);
   absl::Status RevokeToken(const std::string& name);
 
-  // Waits for the server to be there (again). False: `limit` is over.
+  // Waits for the server to be there (again). False: `limit` is over, or waiting does not help.
   bool WaitUntilReachable(absl::Duration limit);
 
  private:

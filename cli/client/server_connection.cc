@@ -2,12 +2,14 @@
 
 #include <grpc/support/log.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/limits.h"
 #include "common/command_line/server_address.h"
 #include "common/command_line/shell_word.h"
@@ -17,6 +19,8 @@
 
 namespace hpo::cli {
 namespace {
+
+constexpr absl::Duration kLookInterval = absl::Milliseconds(200);  // at what TLS says
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   gpr_set_log_function([](gpr_log_func_args*) {});  // people get one line, from Describe
@@ -64,6 +68,19 @@ absl::Status ServerConnection::Describe(const grpc::Status& status) const {
   }
   const absl::Status error = FromGrpc(status);
   return absl::Status(error.code(), WithServer(error.message(), advised_address()));
+}
+
+bool ServerConnection::WaitUntilReachable(absl::Duration limit) const {
+  const absl::Time end = absl::Now() + limit;
+  for (;;) {
+    const absl::Duration step = std::min(end - absl::Now(), kLookInterval);
+    if (channel_->WaitForConnected(std::chrono::system_clock::now() +
+                                   absl::ToChronoMilliseconds(step))) {
+      return true;
+    }
+    const absl::Status trouble = route_.Trouble();
+    if (absl::Now() >= end || (!trouble.ok() && !tls::MayWorkLater(trouble))) return false;
+  }
 }
 
 }  // namespace hpo::cli

@@ -48,6 +48,9 @@ class ServerConnection {
     return absl::ToChronoTime(absl::Now() + deadline_);
   }
 
+  // Waits for the server. False: `limit` is over, or what TLS says of it does not pass.
+  bool WaitUntilReachable(absl::Duration limit) const;
+
   // What a call has ended with, in words for people; with kUnreachable where no server answers.
   absl::Status Describe(const grpc::Status& status) const;
   template <typename Request, typename Response>

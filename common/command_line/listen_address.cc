@@ -95,8 +95,15 @@ bool SomebodyAnswers(const std::string& unix_path) {
   return connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
+// Whether something else than a socket is there, which must not be deleted.
+bool IsOtherFile(const std::string& path) {
+  struct stat found {};
+  return lstat(path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode);
+}
+
 int ListenUnix(const std::string& path) {
   if (SomebodyAnswers(path)) return -EADDRINUSE;
+  if (IsOtherFile(path)) return -EEXIST;
   unlink(path.c_str());
   const sockaddr_un address = UnixAddress(path);
   return Listen(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
@@ -112,6 +119,10 @@ int PortOf(int descriptor) {
 absl::Status CannotListen(const ListenAddress& address, int error) {
   const std::string name = FormatListenAddress(address);
   if (error == EADDRINUSE) return absl::UnavailableError(absl::StrCat(name, " is in use"));
+  if (error == EEXIST) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot listen on ", name, ": a file that is no socket has this name"));
+  }
   return absl::UnavailableError(
       absl::StrCat("cannot listen on ", name, ": ", std::strerror(error)));
 }
@@ -156,8 +167,8 @@ std::string FormatListenAddress(const ListenAddress& address) {
 
 absl::Status CheckFree(const ListenAddress& address) {
   if (address.IsUnix()) {
-    return SomebodyAnswers(address.unix_path) ? CannotListen(address, EADDRINUSE)
-                                              : absl::OkStatus();
+    if (SomebodyAnswers(address.unix_path)) return CannotListen(address, EADDRINUSE);
+    return IsOtherFile(address.unix_path) ? CannotListen(address, EEXIST) : absl::OkStatus();
   }
   if (address.port == 0) return absl::OkStatus();
   const int descriptor = ListenTcp(address);

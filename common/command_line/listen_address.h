@@ -32,12 +32,13 @@ bool NeedsTls(const ListenAddress& address, bool on_loopback);
 std::string FormatListenAddress(const ListenAddress& address);
 
 // Whether a server could listen at `address` now.
-//   Unavailable  "127.0.0.1:50051 is in use", or what else the system says
+//   Unavailable         "127.0.0.1:50051 is in use", or what else the system says
+//   FailedPrecondition  a file that is no socket has the name of the unix socket
 absl::Status CheckFree(const ListenAddress& address);
 
 // A listening socket, which the caller closes; a port of 0 becomes the real one. A unix socket is
 // its owner's alone, and replaces one that nobody answers on.
-//   Unavailable  as CheckFree
+//   as CheckFree
 absl::StatusOr<int> BindAndListen(ListenAddress& address);
 
 }  // namespace hpo

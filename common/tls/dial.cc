@@ -189,11 +189,11 @@ absl::Status TakeFailure(const JoinString& join, const Verdict& verdict, int err
   }
   switch (reason) {
     case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
-      return Refused(join,
-                     "its token was revoked or replaced; ask for a new one (hpo admin token "
-                     "create)");
+      return Refused(join, "its token was revoked; ask for a new one (hpo admin token create)");
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-      return Refused(join, "its token has expired; ask for a new one (hpo admin token rotate)");
+      return Refused(join,
+                     "its token has expired or was replaced; ask for a new one (hpo admin token "
+                     "rotate)");
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
       return Refused(join,
                      "the server's database does not know its token; was the database "

@@ -122,6 +122,10 @@ class Relay::Link {
     }
     tls_wants_write_ = false;
     taken_ += size;
+    if (pair_.admits && !pair_.admits(piece.data(), static_cast<size_t>(size))) {
+      failed_ = true;
+      return false;
+    }
     to_plain_.Append(piece.data(), static_cast<size_t>(size));
     return true;
   }

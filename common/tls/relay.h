@@ -3,6 +3,7 @@
 // that know no TLS can reach a server through it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -25,6 +26,9 @@ struct RelayedPair {
   uint64_t id = 0;  // for CloseWhere and `ended`
   // Bytes a second that are read from the TLS end; what comes faster waits. 0: any number.
   int64_t bytes_per_second = 0;
+  // Sees what was read from the TLS end before it is passed on, on the relay's thread. False: the
+  // pair is closed. Empty: everything is passed on.
+  std::function<bool(const char* data, size_t size)> admits;
 };
 
 // Thread-safe. One thread from construction to destruction, which closes all pairs.

@@ -14,7 +14,9 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/files/read_file.h"
 #include "common/files/write_file.h"
+#include "spdlog/spdlog.h"
 
 namespace hpo::server {
 namespace {
@@ -73,6 +75,30 @@ absl::Status TokenIssuer::MakeFirstTokens() {
   return absl::OkStatus();
 }
 
+absl::Status TokenIssuer::RefreshFiles() const {
+  for (const TokenInfo& token : tokens_.List()) {
+    const absl::StatusOr<std::string> line = ReadFile(FileOf(token.name));
+    if (!line.ok()) continue;
+    const absl::StatusOr<tls::JoinString> written = tls::ParseJoinString(*line);
+    if (!written.ok()) {
+      spdlog::warn("{}: {}", FileOf(token.name), std::string(written.status().message()));
+      continue;
+    }
+    const tls::JoinString now = Joining(written->secret);
+    if (*written == now) continue;
+    HPO_RETURN_IF_ERROR(
+        WriteLine(FileOf(token.name), JoinCommand(token.role, tls::FormatJoinString(now))));
+  }
+  return absl::OkStatus();
+}
+
+tls::JoinString TokenIssuer::Joining(const tls::Secret& secret) const {
+  return {.certificate = options_.certificate,
+          .secret = secret,
+          .host = options_.host,
+          .port = options_.port};
+}
+
 absl::StatusOr<NewToken> TokenIssuer::Create(const std::string& name, Role role,
                                              std::optional<absl::Duration> lifetime) {
   HPO_ASSIGN_OR_RETURN(
@@ -109,10 +135,7 @@ std::string TokenIssuer::FileOf(const std::string& name) const {
 absl::StatusOr<NewToken> TokenIssuer::Describe(const std::string& name,
                                                const tls::Secret& secret) const {
   NewToken made;
-  made.join = tls::FormatJoinString({.certificate = options_.certificate,
-                                     .secret = secret,
-                                     .host = options_.host,
-                                     .port = options_.port});
+  made.join = tls::FormatJoinString(Joining(secret));
   for (TokenInfo& token : tokens_.List()) {
     if (token.name == name && token.revoked == absl::InfiniteFuture()) {
       made.token = std::move(token);

@@ -39,6 +39,10 @@ class TokenIssuer {
   // At the first start on a database: a token for each role, named as the role, with its file.
   absl::Status MakeFirstTokens();
 
+  // Writes the files again whose join string names another address or certificate than the server
+  // has now. Their secrets stay.
+  absl::Status RefreshFiles() const;
+
   std::vector<TokenInfo> List() const { return tokens_.List(); }
   // Codes: TokenRegistry. `lifetime` nullopt: it does not expire; Rotate: as before.
   absl::StatusOr<NewToken> Create(const std::string& name, Role role,
@@ -52,6 +56,7 @@ class TokenIssuer {
 
  private:
   absl::StatusOr<NewToken> Describe(const std::string& name, const tls::Secret& secret) const;
+  tls::JoinString Joining(const tls::Secret& secret) const;
   std::optional<absl::Time> ExpiryAfter(std::optional<absl::Duration> lifetime) const;
 
   const IssuerOptions options_;

@@ -1,4 +1,4 @@
-// Tested by tests/integration/test_security.py.
+// Tested by tests/integration/security/test_security_tokens.py.
 #include "server/rpc/audit_interceptor.h"
 
 #include <optional>
@@ -44,6 +44,12 @@ std::string SubjectOf(const google::protobuf::Message& request) {
   return subject;
 }
 
+std::string SubjectOfAnswer(const google::protobuf::Message& answer) {
+  const auto* const study = answer.GetDescriptor()->FindFieldByName("study");
+  if (study == nullptr || study->message_type() == nullptr || study->is_repeated()) return "";
+  return SubjectOf(answer.GetReflection()->GetMessage(answer, study));
+}
+
 // One call.
 class AuditInterceptor final : public grpc::experimental::Interceptor {
  public:
@@ -56,6 +62,12 @@ class AuditInterceptor final : public grpc::experimental::Interceptor {
           static_cast<const google::protobuf::Message*>(methods->GetRecvMessage());
       // Of a stream the first one names the subject.
       if (message != nullptr && subject_.empty()) subject_ = SubjectOf(*message);
+    }
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_MESSAGE)) {
+      // A study that is created has its name in a file; the answer says it.
+      const auto* const answer =
+          static_cast<const google::protobuf::Message*>(methods->GetSendMessage());
+      if (answer != nullptr && subject_.empty()) subject_ = SubjectOfAnswer(*answer);
     }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
       Write(methods->GetSendStatus());

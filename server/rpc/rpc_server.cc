@@ -40,6 +40,10 @@ void LogGrpc(gpr_log_func_args* args) {
 void Configure(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kLargestMessageBytes);
   builder.SetMaxSendMessageSize(kLargestAnswerBytes);
+  // A small message that becomes gigabytes when it is unpacked would pass the limit before it.
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kShortestPingMilliseconds);
@@ -106,6 +110,12 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(RpcOptions options,
     }
   }
   return server;
+}
+
+std::vector<ListenAddress> RpcServer::addresses() const {
+  std::vector<ListenAddress> addresses;
+  for (const auto& acceptor : acceptors_) addresses.push_back(acceptor->address());
+  return addresses;
 }
 
 void RpcServer::CloseInvalid() {

@@ -55,8 +55,8 @@ class RpcServer {
 
   // As clients write it, with the real port.
   const std::string& address() const { return address_; }
-  // The first address's port; 0: it is a unix socket.
-  int port() const { return acceptors_.front()->address().port; }
+  // All that it listens on, with the real ports.
+  std::vector<ListenAddress> addresses() const;
 
   // Closes TLS connections whose token is no longer valid.
   void CloseInvalid();

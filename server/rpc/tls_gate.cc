@@ -21,14 +21,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/base/limits.h"
 #include "common/base/status.h"
+#include "server/access/message_guard.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo::server {
 namespace {
 
 constexpr uint64_t kWakeKey = 0;
-constexpr int kLowPriority = 10;  // of nice(2)
+constexpr int64_t kToleratedFactor = 2;  // of the limit of a message
+constexpr int kLowPriority = 10;         // of nice(2)
 
 std::string AddressOf(int connection) {
   sockaddr_storage storage{};
@@ -256,7 +259,27 @@ void TlsGate::Admit(Handshake& handshake) {
               .tls_socket = std::exchange(handshake.socket, -1),
               .plain_socket = ends->first,
               .id = handshake.id,
-              .bytes_per_second = options_.bytes_per_second});
+              .bytes_per_second = options_.bytes_per_second,
+              .admits = GuardOf(*handshake.caller)});
+}
+
+std::function<bool(const char*, size_t)> TlsGate::GuardOf(const Caller& caller) {
+  return [this, caller, guard = MessageGuard()](const char* data, size_t size) mutable {
+    const int64_t longest = guard.Take(data, size);
+    if (longest <= kMessageLimit.most) return true;
+    access_.audit().WriteSparingly(
+        {.event = "refused",
+         .who = caller.name,
+         .role = std::string(RoleName(caller.role)),
+         .from = caller.from,
+         .method = "",
+         .what = "",
+         .result = "RESOURCE_EXHAUSTED",
+         .why = absl::StrCat("a message of ", longest, " bytes, and the most is ",
+                             kMessageLimit.most)});
+    // gRPC answers those that are a little too long, which it keeps in memory until then.
+    return longest <= kToleratedFactor * kMessageLimit.most;
+  };
 }
 
 int TlsGate::EndLate() {

@@ -66,6 +66,8 @@ class TlsGate {
   void Begin(int connection);
   void Continue(Handshake& handshake);
   void Admit(Handshake& handshake);
+  // Refuses messages of a client that are too long.
+  std::function<bool(const char*, size_t)> GuardOf(const Caller& caller);
   void Refuse(const Handshake& handshake, const std::string& why);
   void MakeRoom();
   // Ends those that took too long. Milliseconds until the next one does; -1: there is none.

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "proto/convert/time_proto.h"
 #include "proto/convert/trial_proto.h"
@@ -30,6 +32,22 @@ absl::Duration UntilDeadline(const grpc::ServerContext& context) {
 }
 
 }  // namespace
+
+template <typename T>
+absl::StatusOr<T> WorkerServiceImpl::Noted(absl::StatusOr<T> result, absl::string_view method,
+                                           const AccessControl::Permit& permit) const {
+  if (!absl::IsAborted(result.status())) return result;
+  const Caller& caller = permit.caller();
+  access_.audit().WriteSparingly({.event = "refused",
+                                  .who = caller.name,
+                                  .role = std::string(RoleName(caller.role)),
+                                  .from = caller.from,
+                                  .method = absl::StrCat(kService, method),
+                                  .what = "",
+                                  .result = "ABORTED",
+                                  .why = std::string(result.status().message())});
+  return result;
+}
 
 grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext* context,
                                                const v1::RegisterWorkerRequest* request,
@@ -89,7 +107,8 @@ grpc::Status WorkerServiceImpl::ReportMeasurements(grpc::ServerContext* context,
                                                    v1::ReportMeasurementsResponse* response) {
   HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const ReportCall call, FromProto(*request));
-  HPO_RPC_ASSIGN(const ReportResult result, api_.ReportMeasurements(call.report));
+  HPO_RPC_ASSIGN(const ReportResult result,
+                 Noted(api_.ReportMeasurements(call.report), __func__, *hpo_permit));
   *response = ToProto(result);
   return grpc::Status::OK;
 }
@@ -99,7 +118,8 @@ grpc::Status WorkerServiceImpl::FinishTrial(grpc::ServerContext* context,
                                             v1::FinishTrialResponse* response) {
   HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const FinishCall call, FromProto(*request));
-  HPO_RPC_ASSIGN(const FinishResult result, api_.FinishTrial(call.request_id, call.request));
+  HPO_RPC_ASSIGN(const FinishResult result,
+                 Noted(api_.FinishTrial(call.request_id, call.request), __func__, *hpo_permit));
   *response = ToProto(result);
   return grpc::Status::OK;
 }
@@ -109,8 +129,10 @@ grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext* context,
                                              v1::ReleaseTrialResponse* response) {
   HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const ReleaseCall call, FromProto(*request));
-  HPO_RPC_ASSIGN(const TrialState state, api_.ReleaseTrial(call.request_id, call.lease, call.reason,
-                                                           call.needed, call.note));
+  HPO_RPC_ASSIGN(
+      const TrialState state,
+      Noted(api_.ReleaseTrial(call.request_id, call.lease, call.reason, call.needed, call.note),
+            __func__, *hpo_permit));
   response->set_state(ToProto(state));
   return grpc::Status::OK;
 }

@@ -50,6 +50,11 @@ class WorkerServiceImpl final
                                v1::ReportPreflightResponse* response) override;
 
  private:
+  // `result`; the audit log names a caller that has been refused a lease, which another one holds.
+  template <typename T>
+  absl::StatusOr<T> Noted(absl::StatusOr<T> result, absl::string_view method,
+                          const AccessControl::Permit& permit) const;
+
   static constexpr char kService[] = "/hpo.v1.WorkerService/";
 
   WorkerApi& api_;

@@ -1,4 +1,4 @@
-// Tested by tests/integration/test_security.py.
+// Tested by tests/integration/security/test_security_tokens.py.
 #include "cli/commands/studies/admin_commands.h"
 
 #include <unistd.h>

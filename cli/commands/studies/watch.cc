@@ -225,7 +225,8 @@ absl::StatusOr<StudyStatus> Watch(Client& client, const WatchOptions& options,
         status.ok() || absl::IsUnavailable(status) || absl::IsCancelled(status);
     if (!may_come_back || watch.IsOver()) break;
     if (client.WaitUntilReachable(options.patience)) continue;
-    if (status.ok()) status = client.studies().GetStudy(watch.study().spec.name).status();
+    const absl::Status now = client.studies().GetStudy(watch.study().spec.name).status();
+    if (!now.ok()) status = now;
     break;
   }
   listener.Close();

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -123,6 +124,21 @@ TEST(ListenAddress, AnAnsweredUnixSocketIsInUseAndALeftOverOneIsNot) {
     EXPECT_THAT(std::string(CheckFree({.unix_path = path}).message()), HasSubstr("is in use"));
   }
   EXPECT_TRUE(CheckFree({.unix_path = path}).ok());
+  unlink(path.c_str());
+}
+
+TEST(ListenAddress, AFileThatIsNoSocketIsNotDeleted) {
+  const std::string path =
+      absl::StrCat(testing::TempDir(), "/listen_address_test_", getpid(), ".file");
+  std::ofstream(path) << "kept";
+  ListenAddress address{.unix_path = path};
+  EXPECT_EQ(CheckFree(address).code(), absl::StatusCode::kFailedPrecondition);
+  const absl::Status status = BindAndListen(address).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no socket"));
+  std::string content;
+  std::ifstream(path) >> content;
+  EXPECT_EQ(content, "kept");
   unlink(path.c_str());
 }
 

@@ -68,6 +68,26 @@ TEST_F(TokenIssuerTest, FilesFollowTheirTokens) {
   EXPECT_FALSE(std::filesystem::exists(issuer_.FileOf("work")));
 }
 
+TEST_F(TokenIssuerTest, FilesNameTheAddressAndTheCertificateOfThisStart) {
+  ASSERT_TRUE(issuer_.MakeFirstTokens().ok());
+  const auto before = tls::ParseJoinString(LineOf("work"));
+  std::ofstream(issuer_.FileOf("read")) << "damaged";
+  const tls::Digest other{1, 2, 3};
+  const TokenIssuer later({.folder = std::filesystem::path(database_.path()).parent_path().string(),
+                           .certificate = other,
+                           .host = "host2",
+                           .port = 6},
+                          *tokens_, clock_, nullptr);
+  ASSERT_TRUE(later.RefreshFiles().ok());
+  const auto after = tls::ParseJoinString(LineOf("work"));
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->Address(), "host2:6");
+  EXPECT_EQ(after->certificate, other);
+  EXPECT_EQ(after->secret, before->secret);
+  EXPECT_EQ(LineOf("work").substr(0, 18), "hpo-worker --join ");
+  EXPECT_EQ(LineOf("read"), "damaged");
+}
+
 TEST_F(TokenIssuerTest, ALifetimeCountsFromNow) {
   const auto made = issuer_.Create("ci", Role::kRead, absl::Hours(24));
   ASSERT_TRUE(made.ok()) << made.status();
