@@ -100,7 +100,10 @@ constexpr const char* kDriverVersion = "580.65.06";
 using Uuid = std::array<unsigned char, 16>;
 // Of card `card`, the same in every process; another kind of card has another.
 Uuid CardUuid(const Settings& settings, int card);
-std::string FormatUuid(const Uuid& uuid);
+// As NVML and CUDA_VISIBLE_DEVICES have it: "GPU-...", with MIG "MIG-...".
+std::string ShownUuid(const Settings& settings, int card);
+// Of the GPU whose first MIG device is `card`.
+std::string DividedUuid(const Settings& settings, int card);
 
 }  // namespace hpo::emulator
 
