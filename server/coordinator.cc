@@ -33,6 +33,7 @@ Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler, Store& store
       studies_(*scheduler_),
       workers_(*scheduler_),
       admin_(*scheduler_),
+      fleet_(*scheduler_),
       optuna_(store, studies_.queries(), clock),
       clock_(clock) {
   for (const std::string& found : admin_.GetServer().damage) {
@@ -84,7 +85,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::TryStart(
   HPO_ASSIGN_OR_RETURN(
       coordinator->rpc_,
       RpcServer::Start(options.listen, coordinator->studies_, coordinator->workers_,
-                       coordinator->admin_, coordinator->optuna_));
+                       coordinator->admin_, coordinator->fleet_, coordinator->optuna_));
   if (options.metrics) {
     HPO_ASSIGN_OR_RETURN(
         coordinator->metrics_, MetricsEndpoint::Start(*options.metrics, [&served = *coordinator] {

@@ -58,6 +58,7 @@ class Coordinator {
   StudyApi& studies() { return studies_; }
   WorkerApi& workers() { return workers_; }
   AdminApi& admin() { return admin_; }
+  FleetApi& fleet() { return fleet_; }
   OptunaApi& optuna() { return optuna_; }
 
  private:
@@ -74,6 +75,7 @@ class Coordinator {
   StudyApi studies_;
   WorkerApi workers_;
   AdminApi admin_;
+  FleetApi fleet_;
   OptunaApi optuna_;
   std::unique_ptr<RpcServer> rpc_;
   std::unique_ptr<MetricsEndpoint> metrics_;  // null: monitoring asks nowhere

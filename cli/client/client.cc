@@ -12,7 +12,8 @@ namespace hpo::cli {
 Client::Client(const std::string& address, absl::Duration deadline, ServerSource source)
     : connection_(std::make_unique<ServerConnection>(address, deadline, source)),
       studies_(*connection_),
-      trials_(*connection_) {}
+      trials_(*connection_),
+      fleet_(*connection_) {}
 
 Client::~Client() = default;
 

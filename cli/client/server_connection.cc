@@ -41,7 +41,8 @@ ServerConnection::ServerConnection(const std::string& address, absl::Duration de
       source_(source),
       channel_(Connect(address)),
       study_(v1::StudyService::NewStub(channel_)),
-      admin_(v1::AdminService::NewStub(channel_)) {}
+      admin_(v1::AdminService::NewStub(channel_)),
+      fleet_(v1::FleetService::NewStub(channel_)) {}
 
 absl::Status ServerConnection::Describe(const grpc::Status& status) const {
   const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE &&

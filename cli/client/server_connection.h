@@ -16,6 +16,7 @@
 #include "common/files/write_file.h"
 #include "grpcpp/channel.h"
 #include "hpo/v1/admin.grpc.pb.h"
+#include "hpo/v1/fleet.grpc.pb.h"
 #include "hpo/v1/study.grpc.pb.h"
 
 namespace hpo::cli {
@@ -38,6 +39,7 @@ class ServerConnection {
   grpc::Channel& channel() const { return *channel_; }
   Studies& study() const { return *study_; }
   v1::AdminService::Stub& admin() const { return *admin_; }
+  v1::FleetService::Stub& fleet() const { return *fleet_; }
 
   // Of a call that starts now.
   std::chrono::system_clock::time_point Deadline() const {
@@ -64,6 +66,7 @@ class ServerConnection {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<Studies> study_;
   const std::unique_ptr<v1::AdminService::Stub> admin_;
+  const std::unique_ptr<v1::FleetService::Stub> fleet_;
 };
 
 template <typename Request, typename Response>

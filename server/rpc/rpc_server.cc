@@ -49,11 +49,12 @@ void Configure(grpc::ServerBuilder& builder) {
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenAddress& address,
                                                             StudyApi& studies, WorkerApi& workers,
-                                                            AdminApi& admin, OptunaApi& optuna) {
+                                                            AdminApi& admin, FleetApi& fleet,
+                                                            OptunaApi& optuna) {
   gpr_set_log_function(LogGrpc);
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  std::unique_ptr<RpcServer> server(new RpcServer(studies, workers, admin, optuna));
+  std::unique_ptr<RpcServer> server(new RpcServer(studies, workers, admin, fleet, optuna));
   HPO_ASSIGN_OR_RETURN(server->acceptor_,
                        ConnectionAcceptor::Listen(address, ConnectionsFor(RaiseDescriptorLimit())));
   grpc::ServerBuilder builder;
@@ -64,6 +65,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenAddress&
   builder.RegisterService(&server->study_service_);
   builder.RegisterService(&server->worker_service_);
   builder.RegisterService(&server->admin_service_);
+  builder.RegisterService(&server->fleet_service_);
   builder.RegisterService(&server->optuna_service_);
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {

@@ -10,10 +10,12 @@
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "server/api/admin_api.h"
+#include "server/api/fleet_api.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
 #include "server/rpc/admin_service.h"
 #include "server/rpc/connection_acceptor.h"
+#include "server/rpc/fleet_service.h"
 #include "server/rpc/listen_address.h"
 #include "server/rpc/optuna_service.h"
 #include "server/rpc/study_service.h"
@@ -29,7 +31,8 @@ class RpcServer {
   //   Unavailable  the address is in use, or the system refuses it
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const ListenAddress& address,
                                                           StudyApi& studies, WorkerApi& workers,
-                                                          AdminApi& admin, OptunaApi& optuna);
+                                                          AdminApi& admin, FleetApi& fleet,
+                                                          OptunaApi& optuna);
   RpcServer(const RpcServer&) = delete;
   ~RpcServer();
 
@@ -44,15 +47,18 @@ class RpcServer {
   void Shutdown(absl::Duration grace);
 
  private:
-  RpcServer(StudyApi& studies, WorkerApi& workers, AdminApi& admin, OptunaApi& optuna)
+  RpcServer(StudyApi& studies, WorkerApi& workers, AdminApi& admin, FleetApi& fleet,
+            OptunaApi& optuna)
       : study_service_(studies),
         worker_service_(workers),
         admin_service_(admin),
+        fleet_service_(fleet),
         optuna_service_(optuna) {}
 
   StudyServiceImpl study_service_;
   WorkerServiceImpl worker_service_;
   AdminServiceImpl admin_service_;
+  FleetServiceImpl fleet_service_;
   OptunaServiceImpl optuna_service_;
   std::unique_ptr<ConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;

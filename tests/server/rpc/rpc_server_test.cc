@@ -16,9 +16,9 @@ class RpcServerTest : public CoordinatorFixture {
  protected:
   void SetUp() override {
     CoordinatorFixture::SetUp();
-    auto started =
-        RpcServer::Start({.host = "127.0.0.1", .port = 0}, coordinator_->studies(),
-                         coordinator_->workers(), coordinator_->admin(), coordinator_->optuna());
+    auto started = RpcServer::Start({.host = "127.0.0.1", .port = 0}, coordinator_->studies(),
+                                    coordinator_->workers(), coordinator_->admin(),
+                                    coordinator_->fleet(), coordinator_->optuna());
     ASSERT_TRUE(started.ok()) << started.status();
     server_ = *std::move(started);
     own_channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
@@ -99,7 +99,8 @@ TEST_F(RpcServerTest, ReflectionIsThere) {
 TEST_F(RpcServerTest, APortBelongsToOneServer) {
   const auto second =
       RpcServer::Start(ParseListenAddress(server_->address()).value(), coordinator_->studies(),
-                       coordinator_->workers(), coordinator_->admin(), coordinator_->optuna());
+                       coordinator_->workers(), coordinator_->admin(), coordinator_->fleet(),
+                       coordinator_->optuna());
   EXPECT_EQ(second.status().message(), server_->address() + " is in use");
 }
 
@@ -107,9 +108,9 @@ TEST_F(RpcServerTest, ShutdownIsIdempotentAndFreesThePort) {
   const std::string address = server_->address();
   server_->Shutdown(absl::Seconds(5));
   server_->Shutdown(absl::ZeroDuration());
-  const auto next =
-      RpcServer::Start(ParseListenAddress(address).value(), coordinator_->studies(),
-                       coordinator_->workers(), coordinator_->admin(), coordinator_->optuna());
+  const auto next = RpcServer::Start(ParseListenAddress(address).value(), coordinator_->studies(),
+                                     coordinator_->workers(), coordinator_->admin(),
+                                     coordinator_->fleet(), coordinator_->optuna());
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_EQ((*next)->address(), address);
 }
