@@ -37,8 +37,8 @@ int NamedCard(const Settings& settings, const std::string& word) {
   return -1;
 }
 
-// As CUDA_VISIBLE_DEVICES has them: what names no card ends the list, and a card that is there
-// twice empties it. Of MIG devices a process can use one.
+}  // namespace
+
 std::vector<int> VisibleCards(const Settings& settings) {
   const int num_cards = static_cast<int>(settings.cards.size());
   std::vector<int> visible;
@@ -60,8 +60,6 @@ std::vector<int> VisibleCards(const Settings& settings) {
   if (settings.mig > 0 && visible.size() > 1) visible.resize(1);
   return visible;
 }
-
-}  // namespace
 
 Machine& Machine::Get() {
   const std::lock_guard<std::mutex> lock(g_mutex);
