@@ -1,5 +1,6 @@
 #include "emulator/machine.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -20,32 +21,45 @@ Settings SettingsOrEnd() {
   return std::get<Settings>(std::move(read));
 }
 
-// Numbers or beginnings of UUIDs, as CUDA_VISIBLE_DEVICES has them; what is neither ends the list.
+// The card that a word of CUDA_VISIBLE_DEVICES names: by a number, or the beginning of a UUID. That
+// of a GPU which MIG divides stands for its first device. -1: none.
+int NamedCard(const Settings& settings, const std::string& word) {
+  const int num_cards = static_cast<int>(settings.cards.size());
+  const int step = std::max(1, settings.mig);
+  for (int card = 0; card < num_cards; ++card) {
+    if (word.starts_with("MIG-") && ShownUuid(settings, card).starts_with(word)) return card;
+    if (card % step != 0) continue;
+    const std::string gpu =
+        settings.mig > 0 ? DividedUuid(settings, card) : ShownUuid(settings, card);
+    const bool by_uuid = word.starts_with("GPU-") && gpu.starts_with(word);
+    if (by_uuid || word == std::to_string(card / step)) return card;
+  }
+  return -1;
+}
+
+}  // namespace
+
 std::vector<int> VisibleCards(const Settings& settings) {
   const int num_cards = static_cast<int>(settings.cards.size());
   std::vector<int> visible;
   const char* const listed = std::getenv("CUDA_VISIBLE_DEVICES");
   if (listed == nullptr) {
     for (int card = 0; card < num_cards; ++card) visible.push_back(card);
+    if (settings.mig > 0 && num_cards > 0) visible.resize(1);
     return visible;
   }
   std::string rest = listed;
   while (!rest.empty()) {
     const std::string word = rest.substr(0, rest.find(','));
     rest.erase(0, word.size() + 1);
-    int named = -1;
-    for (int card = 0; card < num_cards; ++card) {
-      const bool by_uuid =
-          word.starts_with("GPU-") && FormatUuid(CardUuid(settings, card)).starts_with(word);
-      if (by_uuid || word == std::to_string(card)) named = card;
-    }
+    const int named = NamedCard(settings, word);
     if (named < 0) break;
+    if (std::find(visible.begin(), visible.end(), named) != visible.end()) return {};
     visible.push_back(named);
   }
+  if (settings.mig > 0 && visible.size() > 1) visible.resize(1);
   return visible;
 }
-
-}  // namespace
 
 Machine& Machine::Get() {
   const std::lock_guard<std::mutex> lock(g_mutex);
@@ -187,8 +201,10 @@ Uuid CardUuid(const Settings& settings, int card) {
   return uuid;
 }
 
-std::string FormatUuid(const Uuid& uuid) {
-  std::string text = "GPU";
+namespace {
+
+std::string FormatUuid(const char* kind, const Uuid& uuid) {
+  std::string text = kind;
   for (size_t i = 0; i < uuid.size(); ++i) {
     if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
     char hexadecimal[3];
@@ -196,6 +212,18 @@ std::string FormatUuid(const Uuid& uuid) {
     text += hexadecimal;
   }
   return text;
+}
+
+}  // namespace
+
+std::string ShownUuid(const Settings& settings, int card) {
+  return FormatUuid(settings.mig > 0 ? "MIG" : "GPU", CardUuid(settings, card));
+}
+
+std::string DividedUuid(const Settings& settings, int card) {
+  Uuid uuid = CardUuid(settings, card);
+  uuid[14] = 1;
+  return FormatUuid("GPU", uuid);
 }
 
 }  // namespace hpo::emulator

@@ -97,10 +97,17 @@ void SetCurrentDevice(int device);
 // What NVML says of the driver that is not there.
 constexpr const char* kDriverVersion = "580.65.06";
 
+// The cards of a process as CUDA numbers them by CUDA_VISIBLE_DEVICES: what names no card ends the
+// list, and a card that is there twice empties it. Of MIG devices a process can use one.
+std::vector<int> VisibleCards(const Settings& settings);
+
 using Uuid = std::array<unsigned char, 16>;
 // Of card `card`, the same in every process; another kind of card has another.
 Uuid CardUuid(const Settings& settings, int card);
-std::string FormatUuid(const Uuid& uuid);
+// As NVML and CUDA_VISIBLE_DEVICES have it: "GPU-...", with MIG "MIG-...".
+std::string ShownUuid(const Settings& settings, int card);
+// Of the GPU whose first MIG device is `card`.
+std::string DividedUuid(const Settings& settings, int card);
 
 }  // namespace hpo::emulator
 

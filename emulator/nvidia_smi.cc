@@ -27,7 +27,7 @@ std::optional<std::string> Field(std::string_view name, int card) {
   if (name == "count") return std::to_string(settings.cards.size());
   if (name == "index") return std::to_string(card);
   if (name == "name") return ShownName(settings.cards[index]);
-  if (name == "uuid") return hpo::emulator::FormatUuid(CardUuid(settings, card));
+  if (name == "uuid") return ShownUuid(settings, card);
   if (name == "driver_version") return hpo::emulator::kDriverVersion;
   if (name == "memory.total") return MiB(usable + driver);
   if (name == "memory.reserved") return MiB(driver);

@@ -27,6 +27,7 @@ constexpr int kDriverNotLoaded = 9;
 constexpr int kGpuIsLost = 15;
 constexpr unsigned long long kNotAvailable = ~0ULL;
 constexpr unsigned int kNoInstance = ~0U;
+constexpr unsigned int kMostMigDevices = 7;
 
 // Other processes of HPO_EMULATED_OTHERS have these numbers. The first of several is another
 // user's: NVML tells neither its memory nor its name.
@@ -34,8 +35,22 @@ constexpr unsigned int kFirstOther = 5'000'000;  // above any number that Linux 
 
 int g_num_users = 0;  // of the library, by init and shutdown
 
-// A handle is the card's index plus one, so that no handle is null.
-int CardOf(const void* device) { return static_cast<int>(reinterpret_cast<intptr_t>(device)) - 1; }
+// A handle is the card's index plus one, so that no handle is null. That of a GPU which MIG divides
+// is its first device's, behind all others: what it does not say for itself that one says.
+constexpr int kFirstDivided = 1000;
+
+int HandleOf(const void* device) { return static_cast<int>(reinterpret_cast<intptr_t>(device)); }
+bool IsDivided(const void* device) { return HandleOf(device) > kFirstDivided; }
+int CardOf(const void* device) {
+  return HandleOf(device) - (IsDivided(device) ? kFirstDivided : 0) - 1;
+}
+
+// What NVML counts: cards, or those that MIG divides.
+unsigned int NumGpus() {
+  const Settings& settings = Machine::Get().settings();
+  return static_cast<unsigned int>(settings.cards.size()) /
+         static_cast<unsigned int>(std::max(1, settings.mig));
+}
 
 struct Memory {
   size_t total;
@@ -95,13 +110,15 @@ int Init() {
 
 int Count(unsigned int* count) {
   if (g_num_users == 0) return kUninitialized;
-  *count = static_cast<unsigned int>(Machine::Get().settings().cards.size());
+  *count = NumGpus();
   return Machine::Get().CountCall("nvmlDeviceGetCount_v2");
 }
 
 int Handle(unsigned int index, void** device) {
-  if (index >= Machine::Get().settings().cards.size()) return kInvalidArgument;
-  *device = reinterpret_cast<void*>(static_cast<intptr_t>(index) + 1);
+  if (index >= NumGpus()) return kInvalidArgument;
+  const intptr_t mig = Machine::Get().settings().mig;
+  const intptr_t handle = mig == 0 ? index + intptr_t{1} : kFirstDivided + index * mig + 1;
+  *device = reinterpret_cast<void*>(handle);
   return Machine::Get().CountCall("nvmlDeviceGetHandleByIndex_v2");
 }
 
@@ -129,6 +146,10 @@ struct ProcessV2 {
   unsigned int pid;
   unsigned long long used;
   unsigned int gpu_instance, compute_instance;
+};
+struct Attributes {
+  unsigned int multiprocessors, shared_engines[5], gpu_slices, compute_slices;
+  unsigned long long memory_mib;
 };
 
 int nvmlShutdown() {
@@ -172,8 +193,11 @@ int nvmlDeviceGetName(void* device, char* text, unsigned int length) {
 #ifndef FAKE_WITHOUT_UUID
 int nvmlDeviceGetUUID(void* device, char* text, unsigned int length) {
   HPO_NVML_CALL(nvmlDeviceGetUUID);
-  const auto uuid = CardUuid(Machine::Get().settings(), CardOf(device));
-  std::snprintf(text, length, "%s", hpo::emulator::FormatUuid(uuid).c_str());
+  const Settings& settings = Machine::Get().settings();
+  const int card = CardOf(device);
+  std::snprintf(
+      text, length, "%s",
+      (IsDivided(device) ? DividedUuid(settings, card) : ShownUuid(settings, card)).c_str());
   return 0;
 }
 #endif
@@ -239,8 +263,43 @@ int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
 
 int nvmlDeviceGetNumGpuCores(void* device, unsigned int* count) {
   HPO_NVML_CALL(nvmlDeviceGetNumGpuCores);
+  if (Machine::Get().settings().mig > 0) return kNotSupported;
   const Card& card = Machine::Get().settings().cards[static_cast<size_t>(CardOf(device))];
   *count = static_cast<unsigned int>(card.num_multiprocessors * card.cores_per_multiprocessor);
+  return 0;
+}
+
+int nvmlDeviceGetMigMode(void* device, unsigned int* current, unsigned int* pending) {
+  HPO_NVML_CALL(nvmlDeviceGetMigMode);
+  *current = IsDivided(device) ? 1 : 0;
+  *pending = *current;
+  return 0;
+}
+
+int nvmlDeviceGetMaxMigDeviceCount(void* device, unsigned int* count) {
+  HPO_NVML_CALL(nvmlDeviceGetMaxMigDeviceCount);
+  *count = IsDivided(device) ? kMostMigDevices : 0;
+  return 0;
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(void* device, unsigned int index, void** part) {
+  HPO_NVML_CALL(nvmlDeviceGetMigDeviceHandleByIndex);
+  if (!IsDivided(device)) return kNotSupported;
+  if (index >= static_cast<unsigned int>(Machine::Get().settings().mig)) return kNotFound;
+  *part = reinterpret_cast<void*>(static_cast<intptr_t>(CardOf(device)) + index + 1);
+  return 0;
+}
+
+int nvmlDeviceGetAttributes_v2(void* device, Attributes* attributes) {
+  HPO_NVML_CALL(nvmlDeviceGetAttributes_v2);
+  const Settings& settings = Machine::Get().settings();
+  if (settings.mig == 0 || IsDivided(device)) return kNotSupported;
+  const Card& card = settings.cards[static_cast<size_t>(CardOf(device))];
+  *attributes = {.multiprocessors = static_cast<unsigned int>(card.num_multiprocessors),
+                 .shared_engines = {},
+                 .gpu_slices = 1,
+                 .compute_slices = 1,
+                 .memory_mib = card.nvml_mib};
   return 0;
 }
 

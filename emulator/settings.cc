@@ -15,6 +15,7 @@ namespace hpo::emulator {
 namespace {
 
 constexpr int kMaxCards = 8;
+constexpr int kMaxMig = 7;  // of one GPU
 
 // Written by make_libraries.py: every call that is written here or does nothing.
 constexpr std::string_view kKnownCalls[] = {
@@ -100,6 +101,28 @@ Error ReadCards(Settings& settings) {
     settings.cards.assign(static_cast<size_t>(number), first);
   }
   if (settings.cards.size() > kMaxCards) return "at most " + std::to_string(kMaxCards) + " cards";
+  return std::nullopt;
+}
+
+// Each card gives way to its MIG devices, which share its memory and multiprocessors.
+Error ReadMig(Settings& settings) {
+  const std::string text = Variable("HPO_EMULATED_MIG");
+  if (text.empty()) return std::nullopt;
+  if (!ParseInteger(text, settings.mig) || settings.mig < 0 || settings.mig > kMaxMig) {
+    return "mig: expected a number from 0 to " + std::to_string(kMaxMig) + ", got '" + text + "'";
+  }
+  if (settings.mig == 0) return std::nullopt;
+  std::vector<Card> devices;
+  for (Card card : settings.cards) {
+    const auto share = static_cast<size_t>(settings.mig);
+    const size_t driver_mib = card.nvml_mib - (card.cuda_bytes >> 20);
+    card.cuda_bytes = (card.cuda_bytes / share) >> 20 << 20;
+    card.nvml_mib = (card.cuda_bytes >> 20) + driver_mib / share;
+    card.num_multiprocessors /= settings.mig;
+    card.product += " MIG 1 of " + text;
+    devices.insert(devices.end(), share, card);
+  }
+  settings.cards = std::move(devices);
   return std::nullopt;
 }
 
@@ -199,6 +222,7 @@ std::variant<Settings, std::string> ReadSettings() {
   settings.state_file = Variable("HPO_EMULATED_STATE");
   settings.log_file = Variable("HPO_EMULATED_LOG");
   if (Error error = ReadCards(settings)) return *error;
+  if (Error error = ReadMig(settings)) return *error;
   if (Error error = ReadBytes("HPO_EMULATED_MEMORY", "memory", settings.memory)) return *error;
   if (Error error = ReadBytes("HPO_EMULATED_CONTEXT", "context", settings.context)) return *error;
   if (Error error = ReadOthers(settings)) return *error;

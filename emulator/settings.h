@@ -3,7 +3,8 @@
 //                           memory, as a100:12GiB; several joined by +
 //   HPO_EMULATED_GPUS       file that describes more GPUs (card_file.h)
 //   HPO_EMULATED_CARDS      how many of it; default 1, 0 = a machine without a card
-//   HPO_EMULATED_MEMORY     another total for cudaMemGetInfo, as 12GiB or 85094170624B
+//   HPO_EMULATED_MIG        into how many equal MIG devices each card is divided; default 0: none
+//   is HPO_EMULATED_MEMORY     another total for cudaMemGetInfo, as 12GiB or 85094170624B
 //   HPO_EMULATED_OTHERS     what other processes hold on each card, as 4GiB or 3x512MiB
 //   HPO_EMULATED_CONTEXT    what each process takes by using a card; default 300MiB
 //   HPO_EMULATED_VERSIONS   cuda=12040,cudnn=90100,nccl=22105: what the libraries report, in the
@@ -56,9 +57,10 @@ struct Versions {
 };
 
 struct Settings {
-  std::vector<Card> cards;
-  size_t memory = 0;  // 0: the card's own
-  size_t others = 0;  // bytes of each of the other processes
+  std::vector<Card> cards;  // with MIG each device of a card, as if it were one
+  int mig = 0;              // MIG devices of a card; 0: no card is divided
+  size_t memory = 0;        // 0: the card's own
+  size_t others = 0;        // bytes of each of the other processes
   int num_others = 0;
   size_t context = size_t{300} << 20;
   Versions versions;

@@ -101,6 +101,7 @@ Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler, Store& store
       studies_(*scheduler_),
       workers_(*scheduler_),
       admin_(*scheduler_),
+      fleet_(*scheduler_),
       optuna_(store, studies_.queries(), clock),
       audit_(NeedsTls(options) ? FolderOfAccess(options) + "/audit.jsonl" : "", clock),
       access_(audit_, clock),

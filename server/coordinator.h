@@ -68,6 +68,7 @@ class Coordinator {
   StudyApi& studies() { return studies_; }
   WorkerApi& workers() { return workers_; }
   AdminApi& admin() { return admin_; }
+  FleetApi& fleet() { return fleet_; }
   OptunaApi& optuna() { return optuna_; }
   AccessControl& access() { return access_; }
   TokenRegistry& tokens() { return *tokens_; }
@@ -89,6 +90,7 @@ class Coordinator {
   StudyApi studies_;
   WorkerApi workers_;
   AdminApi admin_;
+  FleetApi fleet_;
   OptunaApi optuna_;
   AuditLog audit_;
   AccessControl access_;

@@ -20,7 +20,8 @@ Client::Client(const std::string& address, absl::Duration deadline, ServerSource
 Client::Client(tls::ServerRoute route, absl::Duration deadline, ServerSource source)
     : connection_(std::make_unique<ServerConnection>(std::move(route), deadline, source)),
       studies_(*connection_),
-      trials_(*connection_) {}
+      trials_(*connection_),
+      fleet_(*connection_) {}
 
 Client::~Client() = default;
 

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "cli/client/advice.h"
+#include "cli/client/fleet_client.h"
 #include "cli/client/study_client.h"
 #include "cli/client/trial_client.h"
 #include "common/base/bytes.h"
@@ -39,6 +40,7 @@ class Client {
 
   StudyClient& studies() { return studies_; }
   TrialClient& trials() { return trials_; }
+  FleetClient& fleet() { return fleet_; }
 
   // A server of an earlier version, which does not tell, is one without trouble.
   absl::StatusOr<ServerStatus> GetServer();
@@ -64,6 +66,7 @@ class Client {
   const std::unique_ptr<ServerConnection> connection_;
   StudyClient studies_;
   TrialClient trials_;
+  FleetClient fleet_;
 };
 
 // Whether a call has failed because no server answers.

@@ -17,6 +17,7 @@
 #include "common/tls/server_route.h"
 #include "grpcpp/channel.h"
 #include "hpo/v1/admin.grpc.pb.h"
+#include "hpo/v1/fleet.grpc.pb.h"
 #include "hpo/v1/study.grpc.pb.h"
 
 namespace hpo::cli {
@@ -42,6 +43,7 @@ class ServerConnection {
   grpc::Channel& channel() const { return *channel_; }
   Studies& study() const { return *study_; }
   v1::AdminService::Stub& admin() const { return *admin_; }
+  v1::FleetService::Stub& fleet() const { return *fleet_; }
 
   // Of a call that starts now.
   std::chrono::system_clock::time_point Deadline() const {
@@ -86,6 +88,7 @@ class ServerConnection {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<Studies> study_;
   const std::unique_ptr<v1::AdminService::Stub> admin_;
+  const std::unique_ptr<v1::FleetService::Stub> fleet_;
 };
 
 template <typename Stub, typename Request, typename Response>

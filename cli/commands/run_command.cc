@@ -29,6 +29,7 @@
 #include "common/command_line/shell_word.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
+#include "common/device/visible_gpus.h"
 #include "common/files/user_folder.h"
 #include "common/models/task_kind.h"
 #include "common/space/placeholders.h"
@@ -48,23 +49,24 @@ constexpr absl::Duration kFleetsStart = absl::Seconds(10);
 // A reminder is no use late.
 constexpr absl::Duration kReminderDeadline = absl::Seconds(3);
 
-size_t NumCards() {
+// That a worker would use.
+size_t NumGpus() {
   const absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
   if (!probe.ok()) return 0;
-  const absl::StatusOr<std::vector<GpuState>> cards = (*probe)->List();
-  return cards.ok() ? cards->size() : 0;
+  const absl::StatusOr<VisibleGpus> visible = ListVisible(**probe);
+  return visible.ok() ? visible->gpus.size() : 0;
 }
 
 bool UsesCpu(const RunOptions& options) {
   return options.device == "cpu" ||
-         (options.device.empty() && options.gpu.empty() && NumCards() == 0);
+         (options.device.empty() && options.gpu.empty() && NumGpus() == 0);
 }
 
 bool StartsSeveralWorkers(const RunOptions& options) {
   if (options.num_workers > 1) return true;
-  const bool all = options.gpu == "all" ||
-                   (options.gpu.empty() && options.device != "cuda" && !UsesCpu(options));
-  return all && NumCards() > 1;
+  const bool all = options.gpu == "all" || options.gpu == "visible" ||
+                   (options.gpu.empty() && !UsesCpu(options));
+  return all && NumGpus() > 1;
 }
 
 // The worker's device: every card, else the CPU with a limit.
@@ -78,9 +80,7 @@ absl::StatusOr<std::vector<std::string>> DeviceArguments(const RunOptions& optio
                      " workers on a machine with a GPU; a GPU has one worker"));
   }
   if (!cpu) {
-    arguments = {"--gpu", !options.gpu.empty()       ? options.gpu
-                          : options.device == "cuda" ? "0"
-                                                     : "all"};
+    arguments = {"--gpu", options.gpu.empty() ? "visible" : options.gpu};
   } else {
     arguments = {"--device", "cpu"};
     if (!options.gpu.empty()) arguments.insert(arguments.end(), {"--gpu", options.gpu});

@@ -22,7 +22,7 @@ struct RunOptions {
   std::string export_to;     // folder for the best model; empty: none
   std::string memory_limit;  // empty: without a card, half of what is free, shared among
                              // the workers
-  std::string gpu;           // as hpo-worker's --gpu; empty: all cards, where there is one
+  std::string gpu;           // as hpo-worker's --gpu; empty: those visible, where there are any
   std::string device;        // empty, "cpu" or "cuda"
   int num_workers = 1;       // on the CPU
   bool preflight = false;    // hpo-worker's --preflight

@@ -59,9 +59,10 @@ void AddBudget(CLI::App& run, RunOptions& options) {
 
 void AddHardware(CLI::App& run, RunOptions& options) {
   run.add_option("--gpu", options.gpu,
-                 "GPU to use: its number, its UUID or all [default: all; without a GPU the CPU]")
-      ->type_name("CARD");
-  run.add_option("--device", options.device, "Device to use: cpu, or cuda for GPU 0")
+                 "GPU to use: its number or UUID, or visible for each that CUDA_VISIBLE_DEVICES "
+                 "lists, or for each if it is not set [default: visible; without a GPU the CPU]")
+      ->type_name("GPU");
+  run.add_option("--device", options.device, "Device to use: cpu, or cuda for the visible GPUs")
       ->check(OneOf({"cpu", "cuda"}));
   run.add_option("--workers", options.num_workers,
                  "Number of trials that run at once on the CPU, with one worker for each")

@@ -144,9 +144,14 @@ Json DryRunsJson(const StudyStatus& study) {
           {"trouble", counts.trouble}};
 }
 
+Json WorkersJson(const std::vector<WorkerStatus>& workers) {
+  Json listed = Json::array();
+  for (const WorkerStatus& worker : workers) listed.push_back(WorkerJson(worker));
+  return Json{{"workers", std::move(listed)}};
+}
+
 Json StudyJson(const StudyStatus& study) {
-  Json workers = Json::array();
-  for (const WorkerStatus& worker : study.workers) workers.push_back(WorkerJson(worker));
+  Json workers = WorkersJson(study.workers)["workers"];
   Json json = {
       {"name", study.spec.name},
       {"state", study.finished ? "FINISHED" : "ACTIVE"},
@@ -164,6 +169,7 @@ Json StudyJson(const StudyStatus& study) {
       {"workers", std::move(workers)},
       {"waiting_for", study.waiting_for},
       {"blocked", study.blocked},
+      {"runnable", study.runnable ? Json(*study.runnable) : Json(nullptr)},
       {"warm_start", Shown(study.priors)},
       {"dry_runs", DryRunsJson(study)},
       {"last_proposal", study.last_proposal},

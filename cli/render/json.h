@@ -15,6 +15,9 @@ namespace hpo::cli {
 // The document on lines of its own, indented.
 void PrintJson(const nlohmann::ordered_json& json, std::ostream& out);
 
+// {"workers": [...]}, each as in a study's.
+nlohmann::ordered_json WorkersJson(const std::vector<WorkerStatus>& workers);
+
 nlohmann::ordered_json StudyJson(const StudyStatus& study);
 
 // `view` with attempts and measurements.

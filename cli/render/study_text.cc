@@ -96,6 +96,7 @@ std::string WorkerTable(const std::vector<WorkerStatus>& workers, int width, boo
     if (worker.alive && worker.trial) {
       state = absl::StrCat("trial ", Hash(worker.trial->number), " of ", worker.trial->study);
     }
+    if (worker.drained) absl::StrAppend(&state, ", drained");
     table.AddRow({worker.name, worker.device, OrDash(worker.capacity), state});
   }
   return table.Render(width, colors);
@@ -112,6 +113,10 @@ std::string NoticesOf(const std::vector<WorkerStatus>& workers) {
 }
 
 }  // namespace
+
+std::string RenderWorkers(const std::vector<WorkerStatus>& workers, int width, bool colors) {
+  return absl::StrCat(WorkerTable(workers, width, colors), NoticesOf(workers));
+}
 
 std::string RenderStudyTable(const std::vector<StudyStatus>& studies, int width, bool colors) {
   Table table({{"STUDY"},
@@ -186,8 +191,7 @@ std::string StudyText(const StudyStatus& study, int width, bool colors) {
     absl::StrAppend(&text, "proposed    ", Printable(study.last_proposal), "\n");
   }
   if (study.workers.empty()) return text;
-  return absl::StrCat(text, "\n", WorkerTable(study.workers, width, colors),
-                      NoticesOf(study.workers));
+  return absl::StrCat(text, "\n", RenderWorkers(study.workers, width, colors));
 }
 
 std::string FailureText(const StudyStatus& study) {

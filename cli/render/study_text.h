@@ -13,6 +13,9 @@ namespace hpo::cli {
 std::string RenderStudyTable(const std::vector<StudyStatus>& studies, int width,
                              bool colors = false);
 
+// A table of workers, and below it what they say.
+std::string RenderWorkers(const std::vector<WorkerStatus>& workers, int width, bool colors = false);
+
 // One study: progress, best, counts, memory, workers, and what it waits for.
 std::string StudyText(const StudyStatus& study, int width, bool colors = false);
 

@@ -22,10 +22,12 @@ struct GpuProcess {
 };
 
 struct GpuState {
-  // In PCI order. CUDA numbers cards by another rule unless CUDA_DEVICE_ORDER=PCI_BUS_ID, so a
-  // trainer must be given `uuid`, not `index`.
+  // In PCI order, of those that this process may open. CUDA numbers cards by another rule unless
+  // CUDA_DEVICE_ORDER=PCI_BUS_ID, so a trainer must be given `uuid`, not `index`. MIG devices have
+  // that of their GPU.
   int64_t index = 0;
-  std::string uuid;
+  std::string uuid;              // "GPU-..." or "MIG-..."
+  std::string parent_uuid = {};  // of the GPU that a MIG device is a part of; empty: it is no part
   std::string name;
   std::string driver;
   Bytes total;
@@ -45,14 +47,15 @@ class GpuProbe {
  public:
   virtual ~GpuProbe() = default;
 
-  // Every card that answers, by index.
+  // Every card that answers, by index. In place of a GPU that is divided by MIG its MIG devices:
+  // CUDA can use nothing else of it.
   //   Unavailable  no card could be asked
   virtual absl::StatusOr<std::vector<GpuState>> List() = 0;
 
-  // One card, now.
-  //   NotFound     no such card; lists those there are
-  //   Unavailable  the card does not answer
-  virtual absl::StatusOr<GpuState> Read(int64_t index) = 0;
+  // The GPU or MIG device with this UUID, now.
+  //   NotFound     there is none; lists those there are
+  //   Unavailable  it does not answer
+  virtual absl::StatusOr<GpuState> Read(const std::string& uuid) = 0;
 };
 
 // "0: NVIDIA H200 (GPU-1234, 139.81 GiB), 1: ..." for messages; "none" for an empty list.

@@ -16,6 +16,7 @@ namespace {
 // NVML's C interface, as much of it as is called here.
 using ReturnCode = int;
 constexpr ReturnCode kSuccess = 0;
+constexpr ReturnCode kNoPermission = 4;
 constexpr ReturnCode kInsufficientSize = 7;
 constexpr unsigned long long kNotAvailable = ~0ULL;
 constexpr unsigned int kTextLength = 96;  // longest of the fixed-size texts: names and UUIDs
@@ -51,6 +52,16 @@ struct ProcessV2 {
   unsigned int gpu_instance;
   unsigned int compute_instance;
 };
+
+// What of its GPU a MIG device has.
+struct Attributes {
+  unsigned int multiprocessors;
+  unsigned int shared_engines[5];  // copy, decoder, encoder, JPEG, optical flow
+  unsigned int gpu_slices;
+  unsigned int compute_slices;
+  unsigned long long memory_mib;
+};
+constexpr unsigned int kMigEnabled = 1;
 
 // Source: CUDA C++ Programming Guide, "Compute Capabilities": 32-bit floating-point additions per
 // clock cycle, and the maximum number of resident threads, of a multiprocessor.
@@ -112,7 +123,7 @@ std::vector<GpuProcess> ReadProcessList(ReturnCode (*call)(Device, unsigned int*
 
 // The library and the calls found in it. Only the calls of which there are two kinds may be null
 // after Load: memory_v2 and processes_*; and those that older drivers lack: process_name,
-// capability and num_cores.
+// capability, num_cores, and those of MIG.
 struct NvmlProbe::Library {
   std::string path;
   LibraryHandle handle;
@@ -133,6 +144,10 @@ struct NvmlProbe::Library {
   ReturnCode (*process_name)(unsigned int, char*, unsigned int) = nullptr;
   ReturnCode (*capability)(Device, int* major, int* minor) = nullptr;
   ReturnCode (*num_cores)(Device, unsigned int*) = nullptr;
+  ReturnCode (*mig_mode)(Device, unsigned int* current, unsigned int* pending) = nullptr;
+  ReturnCode (*max_mig_devices)(Device, unsigned int*) = nullptr;
+  ReturnCode (*mig_by_index)(Device, unsigned int, Device*) = nullptr;
+  ReturnCode (*attributes)(Device, Attributes*) = nullptr;
 
   ~Library() {
     if (initialized) shutdown();
@@ -143,10 +158,20 @@ struct NvmlProbe::Library {
     return absl::UnavailableError(
         absl::StrCat("NVML: ", call, " failed: ", error_string(code), " (code ", code, ")"));
   }
-  absl::StatusOr<unsigned int> Count() const;
-  absl::StatusOr<GpuState> ReadDevice(unsigned int index) const;
+  // What CUDA can use: a GPU, or a MIG device of one.
+  struct Unit {
+    Device device = nullptr;
+    Device gpu = nullptr;  // the same, or the one that it is a part of
+    int64_t index = 0;     // of the GPU
+    bool is_part() const { return device != gpu; }
+  };
+  // Those that answer; `failure` is the first of the others', where there are any.
+  absl::StatusOr<std::vector<Unit>> Units(absl::Status& failure) const;
+  void AddUnits(Device gpu, int64_t index, std::vector<Unit>& units) const;
+  absl::StatusOr<std::string> ReadUuid(Device device, int64_t index) const;
+  absl::StatusOr<GpuState> ReadUnit(const Unit& unit) const;
   absl::Status ReadMemory(Device device, GpuState& gpu) const;
-  void ReadShape(Device device, GpuState& gpu) const;
+  void ReadShape(const Unit& unit, GpuState& gpu) const;
   std::vector<GpuProcess> ReadProcesses(Device device) const;
   std::string ProcessName(int64_t pid) const;
 };
@@ -187,15 +212,54 @@ absl::Status NvmlProbe::Library::Load() {
   Resolve(library, {"nvmlSystemGetProcessName"}, process_name);
   Resolve(library, {"nvmlDeviceGetCudaComputeCapability"}, capability);
   Resolve(library, {"nvmlDeviceGetNumGpuCores"}, num_cores);
+  Resolve(library, {"nvmlDeviceGetMigMode"}, mig_mode);
+  Resolve(library, {"nvmlDeviceGetMaxMigDeviceCount"}, max_mig_devices);
+  Resolve(library, {"nvmlDeviceGetMigDeviceHandleByIndex"}, mig_by_index);
+  Resolve(library, {"nvmlDeviceGetAttributes_v2", "nvmlDeviceGetAttributes"}, attributes);
   return absl::OkStatus();
 }
 
-absl::StatusOr<unsigned int> NvmlProbe::Library::Count() const {
+// GPUs that a control group hides from this process (Slurm's ConstrainDevices) have no number.
+absl::StatusOr<std::vector<NvmlProbe::Library::Unit>> NvmlProbe::Library::Units(
+    absl::Status& failure) const {
   unsigned int count = 0;
   if (const ReturnCode code = device_count(&count); code != kSuccess) {
     return Error("nvmlDeviceGetCount", code);
   }
-  return count;
+  std::vector<Unit> units;
+  int64_t index = -1;
+  for (unsigned int i = 0; i < count; ++i) {
+    Device gpu = nullptr;
+    const ReturnCode code = device_by_index(i, &gpu);
+    if (code == kNoPermission) continue;
+    ++index;
+    if (code == kSuccess) {
+      AddUnits(gpu, index, units);
+    } else {
+      failure.Update(Error(absl::StrCat("nvmlDeviceGetHandleByIndex of GPU ", i), code));
+    }
+  }
+  return units;
+}
+
+void NvmlProbe::Library::AddUnits(Device gpu, int64_t index, std::vector<Unit>& units) const {
+  unsigned int current = 0;
+  unsigned int pending = 0;
+  const bool has_calls =
+      mig_mode != nullptr && max_mig_devices != nullptr && mig_by_index != nullptr;
+  const bool divided =
+      has_calls && mig_mode(gpu, &current, &pending) == kSuccess && current == kMigEnabled;
+  if (!divided) {
+    units.push_back({.device = gpu, .gpu = gpu, .index = index});
+    return;
+  }
+  unsigned int most = 0;
+  if (max_mig_devices(gpu, &most) != kSuccess) return;
+  for (unsigned int i = 0; i < most; ++i) {
+    Device part = nullptr;
+    if (mig_by_index(gpu, i, &part) != kSuccess) continue;
+    units.push_back({.device = part, .gpu = gpu, .index = index});
+  }
 }
 
 absl::Status NvmlProbe::Library::ReadMemory(Device device, GpuState& gpu) const {
@@ -218,18 +282,24 @@ absl::Status NvmlProbe::Library::ReadMemory(Device device, GpuState& gpu) const 
   return absl::OkStatus();
 }
 
-void NvmlProbe::Library::ReadShape(Device device, GpuState& gpu) const {
+void NvmlProbe::Library::ReadShape(const Unit& unit, GpuState& gpu) const {
   int major = 0;
   int minor = 0;
-  if (capability == nullptr || capability(device, &major, &minor) != kSuccess) return;
+  if (capability == nullptr || capability(unit.gpu, &major, &minor) != kSuccess) return;
   gpu.capability = absl::StrCat(major, ".", minor);
   const auto* const known =
       std::find_if(std::begin(kMultiprocessors), std::end(kMultiprocessors),
                    [&](const Multiprocessor& one) { return one.capability == 10 * major + minor; });
+  if (known == std::end(kMultiprocessors)) return;
   unsigned int cores = 0;
-  if (known == std::end(kMultiprocessors) || num_cores == nullptr) return;
-  if (num_cores(device, &cores) != kSuccess) return;
-  gpu.multiprocessors = cores / known->cores;
+  Attributes part{};
+  if (unit.is_part()) {
+    if (attributes == nullptr || attributes(unit.device, &part) != kSuccess) return;
+    gpu.multiprocessors = part.multiprocessors;
+  } else {
+    if (num_cores == nullptr || num_cores(unit.device, &cores) != kSuccess) return;
+    gpu.multiprocessors = cores / known->cores;
+  }
   gpu.threads_per_multiprocessor = known->threads;
 }
 
@@ -256,26 +326,31 @@ std::string NvmlProbe::Library::ProcessName(int64_t pid) const {
   return program.substr(program.rfind('/') + 1);
 }
 
-absl::StatusOr<GpuState> NvmlProbe::Library::ReadDevice(unsigned int index) const {
-  GpuState gpu;
-  gpu.index = index;
-  Device device = nullptr;
-  if (const ReturnCode code = device_by_index(index, &device); code != kSuccess) {
-    return Error(absl::StrCat("nvmlDeviceGetHandleByIndex of GPU ", index), code);
-  }
+absl::StatusOr<std::string> NvmlProbe::Library::ReadUuid(Device device, int64_t index) const {
   std::array<char, kTextLength> text{};
   if (const ReturnCode code = device_uuid(device, text.data(), kTextLength); code != kSuccess) {
     return Error(absl::StrCat("nvmlDeviceGetUUID of GPU ", index), code);
   }
-  gpu.uuid = text.data();
-  if (const ReturnCode code = device_name(device, text.data(), kTextLength); code != kSuccess) {
-    return Error(absl::StrCat("nvmlDeviceGetName of GPU ", index), code);
+  return std::string(text.data());
+}
+
+absl::StatusOr<GpuState> NvmlProbe::Library::ReadUnit(const Unit& unit) const {
+  GpuState gpu;
+  gpu.index = unit.index;
+  HPO_ASSIGN_OR_RETURN(gpu.uuid, ReadUuid(unit.device, unit.index));
+  if (unit.is_part()) {
+    HPO_ASSIGN_OR_RETURN(gpu.parent_uuid, ReadUuid(unit.gpu, unit.index));
+  }
+  std::array<char, kTextLength> text{};
+  if (const ReturnCode code = device_name(unit.device, text.data(), kTextLength);
+      code != kSuccess) {
+    return Error(absl::StrCat("nvmlDeviceGetName of GPU ", unit.index), code);
   }
   gpu.name = text.data();
   if (driver_version(text.data(), kTextLength) == kSuccess) gpu.driver = text.data();
-  HPO_RETURN_IF_ERROR(ReadMemory(device, gpu));
-  ReadShape(device, gpu);
-  gpu.processes = ReadProcesses(device);
+  HPO_RETURN_IF_ERROR(ReadMemory(unit.device, gpu));
+  ReadShape(unit, gpu);
+  gpu.processes = ReadProcesses(unit.device);
   return gpu;
 }
 
@@ -295,11 +370,11 @@ absl::StatusOr<std::unique_ptr<NvmlProbe>> NvmlProbe::Create(const std::string& 
 }
 
 absl::StatusOr<std::vector<GpuState>> NvmlProbe::List() {
-  HPO_ASSIGN_OR_RETURN(const unsigned int count, library_->Count());
-  std::vector<GpuState> gpus;
   absl::Status first_failure;
-  for (unsigned int index = 0; index < count; ++index) {
-    absl::StatusOr<GpuState> gpu = library_->ReadDevice(index);
+  HPO_ASSIGN_OR_RETURN(const std::vector<Library::Unit> units, library_->Units(first_failure));
+  std::vector<GpuState> gpus;
+  for (const Library::Unit& unit : units) {
+    absl::StatusOr<GpuState> gpu = library_->ReadUnit(unit);
     if (gpu.ok()) {
       gpus.push_back(*std::move(gpu));
     } else {
@@ -310,14 +385,18 @@ absl::StatusOr<std::vector<GpuState>> NvmlProbe::List() {
   return gpus;
 }
 
-absl::StatusOr<GpuState> NvmlProbe::Read(int64_t index) {
-  HPO_ASSIGN_OR_RETURN(const unsigned int count, library_->Count());
-  if (index < 0 || index >= static_cast<int64_t>(count)) {
-    HPO_ASSIGN_OR_RETURN(const std::vector<GpuState> gpus, List());
-    return absl::NotFoundError(
-        absl::StrCat("no GPU ", index, " on this machine; there are: ", DescribeGpus(gpus)));
+absl::StatusOr<GpuState> NvmlProbe::Read(const std::string& uuid) {
+  absl::Status first_failure;
+  HPO_ASSIGN_OR_RETURN(const std::vector<Library::Unit> units, library_->Units(first_failure));
+  for (const Library::Unit& unit : units) {
+    const absl::StatusOr<std::string> found = library_->ReadUuid(unit.device, unit.index);
+    if (found.ok() && *found == uuid) return library_->ReadUnit(unit);
+    first_failure.Update(found.status());
   }
-  return library_->ReadDevice(static_cast<unsigned int>(index));
+  if (!first_failure.ok()) return first_failure;  // of the one that it is, perhaps
+  HPO_ASSIGN_OR_RETURN(const std::vector<GpuState> gpus, List());
+  return absl::NotFoundError(
+      absl::StrCat("no GPU ", uuid, " on this machine; there are: ", DescribeGpus(gpus)));
 }
 
 }  // namespace hpo

@@ -27,7 +27,7 @@ class NvmlProbe final : public GpuProbe {
   NvmlProbe& operator=(const NvmlProbe&) = delete;
 
   absl::StatusOr<std::vector<GpuState>> List() override;
-  absl::StatusOr<GpuState> Read(int64_t index) override;
+  absl::StatusOr<GpuState> Read(const std::string& uuid) override;
 
  private:
   struct Library;

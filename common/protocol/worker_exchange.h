@@ -38,6 +38,8 @@ struct Assignment {
   Bytes required;  // the prediction with its margin: what must be free at the start; 0: not known
   bool demonstration = false;
   std::vector<MetricConstraint> constraints;
+  // The longest that one of its study's last trials took from its start to its end; 0: not known.
+  absl::Duration longest_time;
 };
 
 struct FinishedStudy {
@@ -55,6 +57,7 @@ struct AcquireResult {
   std::string waiting_for;
   std::vector<FinishedStudy> finished;  // those that the worker serves, once all are
   bool blocked = false;  // no trial will come unless somebody intervenes; see the message
+  bool drained = false;  // the worker gets no trials any more, and is to end
 };
 
 struct LeaseBeat {

@@ -37,6 +37,7 @@ void VisitFields(Is<Assignment> auto& assignment, auto visit) {
   visit({"required"}, assignment.required);
   visit({"demonstration"}, assignment.demonstration);
   visit({"constraints"}, assignment.constraints);
+  visit({"longest_time"}, assignment.longest_time);
 }
 
 void VisitFields(Is<FinishedStudy> auto& finished, auto visit) {
@@ -53,6 +54,7 @@ void VisitFields(Is<AcquireResult> auto& result, auto visit) {
   visit({"waiting_for"}, result.waiting_for);
   visit({"finished"}, result.finished);
   visit({"blocked"}, result.blocked);
+  visit({"drained"}, result.drained);
 }
 
 void VisitFields(Is<LeaseBeat> auto& beat, auto visit) {

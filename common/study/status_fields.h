@@ -52,6 +52,7 @@ void VisitFields(Is<WorkerStatus> auto& worker, auto visit) {
   visit({"alive"}, worker.alive);
   visit({"last_heartbeat"}, worker.last_heartbeat);
   visit({"notice"}, worker.notice);
+  visit({"drained"}, worker.drained);
 }
 
 }  // namespace hpo

@@ -55,7 +55,8 @@ struct WorkerStatus {
   bool alive = false;
   std::optional<TrialId> trial;
   absl::Time last_heartbeat = absl::InfinitePast();
-  std::string notice;  // what people should know of it; empty: nothing
+  std::string notice;    // what people should know of it; empty: nothing
+  bool drained = false;  // it gets no more trials (hpo worker drain)
   bool operator==(const WorkerStatus&) const = default;
 };
 
@@ -107,6 +108,9 @@ struct StudyStatus {
   // Its live workers have asked in vain, and get nothing unless somebody intervenes: waiting_for
   // says what.
   bool blocked = false;
+  // Trials that further workers could be given now; nullopt: no number bounds them, or an older
+  // server does not tell.
+  std::optional<int64_t> runnable;
   std::vector<PriorStatus> priors;
   std::optional<DryRunCounts> dry_runs;  // nullopt: there were none
   // Who proposed the latest trial that was proposed, and why (Trial::sampler); told with priors.

@@ -74,6 +74,7 @@ void VisitFields(Is<StudyStatus> auto& study, auto visit) {
   visit({"unreadable"}, study.unreadable);
   visit({"attributes"}, study.attributes);
   visit({"blocked"}, study.blocked);
+  visit({"runnable"}, study.runnable);
   visit({"dry_runs", kAlways}, study.dry_runs);
 }
 
@@ -96,6 +97,12 @@ Budget FromProto(const v1::Budget& proto) {
   if (proto.has_regret_gap()) budget.regret_bound = RegretBound{.gap = proto.regret_gap()};
   if (proto.has_regret_auto()) budget.regret_bound = RegretBound{};
   return budget;
+}
+
+v1::Worker ToProto(const WorkerStatus& worker) { return MessageForm<WorkerStatus>::Write(worker); }
+
+absl::StatusOr<WorkerStatus> FromProto(const v1::Worker& proto) {
+  return MessageForm<WorkerStatus>::Read(proto);
 }
 
 v1::Study ToProto(const StudyStatus& study) {

@@ -17,6 +17,9 @@ absl::StatusOr<StudyOrder> FromProto(v1::StudyOrder proto);
 v1::Budget ToProto(const Budget& budget);
 Budget FromProto(const v1::Budget& proto);
 
+v1::Worker ToProto(const WorkerStatus& worker);
+absl::StatusOr<WorkerStatus> FromProto(const v1::Worker& proto);
+
 // Of the spec: name, objectives, constraints, budget, space, seed, task, data files, and the types
 // of sampler, pruner and memory policy travel; its other fields read as their defaults.
 v1::Study ToProto(const StudyStatus& study);

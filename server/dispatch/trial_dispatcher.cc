@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "server/dispatch/empty_answer.h"
 #include "server/dispatch/waiting_trials.h"
 #include "server/placement/capability.h"
 #include "server/studies/blocked_study.h"
 #include "server/studies/held_trials.h"
-#include "server/studies/study_end.h"
 #include "server/workers/lease.h"
 
 namespace hpo::server {
@@ -29,24 +29,10 @@ std::string OfStudy(const StudyRuntime& study, absl::string_view obstacle) {
 
 }  // namespace
 
-AcquireResult TrialDispatcher::EmptyAnswer(const WorkerFacts& facts) const {
-  std::vector<StudyRuntime*> studies = state_.studies.All();
-  std::erase_if(studies,
-                [&](const StudyRuntime* study) { return !CheckTold(study->name(), facts).ok(); });
-  AcquireResult answer;
-  answer.studies_version = state_.studies.version();
-  answer.draining = state_.work.draining();
-  answer.all_studies_finished = !studies.empty() && std::all_of(studies.begin(), studies.end(),
-                                                                [](const StudyRuntime* study) {
-                                                                  return study->standing().finished;
-                                                                });
-  if (!answer.all_studies_finished) return answer;
-  for (const StudyRuntime* study : studies) answer.finished.push_back(EndOf(*study));
-  return answer;
-}
-
 Assignment TrialDispatcher::Complete(Assignment assignment) const {
   assignment.lease.database = state_.epoch.database;
+  const absl::StatusOr<StudyRuntime*> study = state_.studies.Find(assignment.lease.trial.study);
+  if (study.ok()) assignment.longest_time = (*study)->durations.Longest();
   return assignment;
 }
 
@@ -71,13 +57,20 @@ absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
     const int64_t seen = state_.work.generation();
     // A session that a newer process of the worker has replaced meanwhile gets nothing.
     HPO_RETURN_IF_ERROR(state_.workers.Touch(session, capacity).status());
+    if (!found.assignment && state_.drained.Contains(asker.facts.worker)) {
+      desk_.Drop(asker.facts.worker);
+      // As below: news for one that waited, and one that knows is slowed down.
+      const absl::Duration pause = first ? std::min(longest, kFinishedWait) : absl::ZeroDuration();
+      if (state_.work.AwaitAfter(seen, pause)) continue;
+      return DrainedAnswer(state_, asker.facts);
+    }
     if (!found.assignment && !state_.work.draining()) {
       HPO_ASSIGN_OR_RETURN(found, Try(asker, seen));
       if (found.assignment) {
         HPO_RETURN_IF_ERROR(granter_.TakeBackUnlessThere(session, found.assignment->lease));
       }
     }
-    AcquireResult answer = EmptyAnswer(asker.facts);
+    AcquireResult answer = EmptyAnswer(state_, asker.facts);
     answer.waiting_for = std::exchange(found.obstacle, "");
     const StudyRuntime* const waits_for = std::exchange(found.handed_out, nullptr);
     if (found.assignment) answer.assignment = Complete(*std::move(found.assignment));

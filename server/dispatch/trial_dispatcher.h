@@ -49,7 +49,6 @@ class TrialDispatcher {
   void DropStale(const Asker& asker, const std::vector<StudyRuntime*>& able);
   // Whether every study that the asker serves, and that is not finished, is blocked.
   bool BlocksAll(const WorkerFacts& facts, int64_t generation) const;
-  AcquireResult EmptyAnswer(const WorkerFacts& facts) const;
   Assignment Complete(Assignment assignment) const;
 
   SchedulerState& state_;

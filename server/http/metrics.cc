@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -111,6 +112,9 @@ std::string StudiesText(const std::vector<StudyStatus>& studies) {
   Family saved("hpo_dry_runs_saved_gpu_seconds",
                "GPU time that configurations which do not fit would have taken, an estimate.");
   Family finished("hpo_study_finished", "1 once the study hands out no more trials.");
+  Family runnable("hpo_trials_runnable",
+                  "Trials that further workers could be given now; +Inf where no number bounds "
+                  "them.");
   Family failed("hpo_study_failed", "1 where failures ended the study.");
   for (const StudyStatus& study : studies) {
     const std::string& name = study.spec.name;
@@ -122,10 +126,14 @@ std::string StudiesText(const std::vector<StudyStatus>& studies) {
     used.Add({{"study", name}}, absl::ToDoubleSeconds(study.wall_clock_used));
     if (study.dry_runs.has_value()) AddDryRuns(study, dry_runs, saved);
     finished.Add({{"study", name}}, study.finished ? 1 : 0);
+    constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+    runnable.Add({{"study", name}},
+                 study.runnable ? static_cast<double>(*study.runnable) : kUnbounded);
     failed.Add({{"study", name}}, study.failure.empty() ? 0 : 1);
   }
   return absl::StrCat(trials.text(), out_of_memory.text(), workers.text(), best.text(), used.text(),
-                      dry_runs.text(), saved.text(), finished.text(), failed.text());
+                      dry_runs.text(), saved.text(), finished.text(), runnable.text(),
+                      failed.text());
 }
 
 }  // namespace

@@ -14,10 +14,12 @@
 #include "common/command_line/listen_address.h"
 #include "grpcpp/grpcpp.h"
 #include "server/api/admin_api.h"
+#include "server/api/fleet_api.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
 #include "server/rpc/admin_service.h"
 #include "server/rpc/connection_acceptor.h"
+#include "server/rpc/fleet_service.h"
 #include "server/rpc/optuna_service.h"
 #include "server/rpc/study_service.h"
 #include "server/rpc/tls_gate.h"
@@ -39,6 +41,7 @@ struct RpcApis {
   StudyApi& studies;
   WorkerApi& workers;
   AdminApi& admin;
+  FleetApi& fleet;
   OptunaApi& optuna;
   AccessControl& access;
   const TokenRegistry& tokens;
@@ -73,6 +76,7 @@ class RpcServer {
       : study_service_(apis.studies, apis.access),
         worker_service_(apis.workers, apis.studies.queries(), apis.access),
         admin_service_(apis.admin, apis.access),
+        fleet_service_(apis.fleet, apis.access),
         optuna_service_(apis.optuna, apis.access) {}
 
   absl::Status Build(const RpcApis& apis);
@@ -80,6 +84,7 @@ class RpcServer {
   StudyServiceImpl study_service_;
   WorkerServiceImpl worker_service_;
   AdminServiceImpl admin_service_;
+  FleetServiceImpl fleet_service_;
   OptunaServiceImpl optuna_service_;
   std::vector<std::unique_ptr<ConnectionAcceptor>> acceptors_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;

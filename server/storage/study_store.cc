@@ -226,4 +226,24 @@ absl::StatusOr<ProcessIdentity> StudyStore::LoadProcess(const std::string& worke
                : ProcessIdentity{};
 }
 
+absl::Status StudyStore::DrainWorker(const std::string& worker, absl::Time now) {
+  return database_.Prepare("INSERT OR IGNORE INTO drained_worker VALUES (?1, ?2)")
+      .Bind(worker, now)
+      .Run();
+}
+
+absl::Status StudyStore::ResumeWorker(const std::string& worker) {
+  return database_.Prepare("DELETE FROM drained_worker WHERE name = ?1").Bind(worker).Run();
+}
+
+absl::StatusOr<std::set<std::string>> StudyStore::DrainedWorkers() const {
+  std::set<std::string> names;
+  Statement row = database_.Prepare("SELECT name FROM drained_worker");
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool found, row.Next());
+    if (!found) return names;
+    names.insert(row.Text(0));
+  }
+}
+
 }  // namespace hpo::server

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,11 @@ class StudyStore {
   // or where it was another instance.
   absl::StatusOr<ProcessIdentity> LoadProcess(const std::string& worker,
                                               const std::string& instance_key) const;
+
+  // Which workers get no more trials, by name. One that is drained already stays as it is.
+  absl::Status DrainWorker(const std::string& worker, absl::Time now);
+  absl::Status ResumeWorker(const std::string& worker);
+  absl::StatusOr<std::set<std::string>> DrainedWorkers() const;
 
  private:
   absl::Status BumpStudiesVersion();

@@ -18,6 +18,7 @@
 #include "server/studies/study_runtime.h"
 #include "server/studies/trial_writer.h"
 #include "server/trials/work_signal.h"
+#include "server/workers/drained_workers.h"
 #include "server/workers/lease.h"
 #include "server/workers/worker_registry.h"
 
@@ -79,6 +80,7 @@ struct SchedulerState {
   const Clock& clock;
   const SchedulerOptions options;
   WorkerRegistry workers;
+  DrainedWorkers drained;
   LiveCalibration calibration;
   const std::shared_ptr<memory::ReplayTable> replays = std::make_shared<memory::ReplayTable>();
   WorkSignal work;

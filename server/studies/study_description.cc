@@ -17,6 +17,7 @@
 #include "server/studies/held_trials.h"
 #include "server/studies/study_end.h"
 #include "server/studies/trial_writer.h"
+#include "server/studies/worker_description.h"
 
 namespace hpo::server {
 namespace {
@@ -29,18 +30,9 @@ std::string DescribeFailure(const sampler::TooManyFailures& failure, const Trial
 
 std::vector<WorkerStatus> WorkersOf(const SchedulerState& state, const StudyRuntime& study) {
   std::vector<WorkerStatus> statuses;
+  const std::map<std::string, TrialId> trials = TrialsByWorker(state);
   for (const RegisteredWorker& worker : state.workers.List()) {
-    WorkerStatus status{.name = worker.facts.worker,
-                        .device = worker.facts.device.name,
-                        .capacity = worker.facts.capacity,
-                        .alive = worker.alive,
-                        .last_heartbeat = worker.last_heartbeat,
-                        .notice = worker.Notice()};
-    for (const StudyRuntime* candidate : state.studies.All()) {
-      for (const HeldLease& lease : candidate->open.leases()) {
-        if (lease.worker == status.name) status.trial = TrialId{candidate->name(), lease.trial};
-      }
-    }
+    WorkerStatus status = DescribeWorker(state, worker, trials);
     const bool runs_here = status.trial && status.trial->study == study.name();
     // Workers of other studies are not this study's business.
     if (runs_here || CheckServes(study.spec(), worker.facts).ok()) {
@@ -115,6 +107,7 @@ absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std
     StudyStatus unreadable;
     unreadable.spec.name = name;
     unreadable.finished = true;  // nothing of it will ever run
+    unreadable.runnable = 0;
     unreadable.unreadable = std::string(found.status().message());
     return unreadable;
   }
@@ -124,6 +117,7 @@ absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std
   status.unreadable = study->unreadable();
   // Read before the counts: a watch that goes on from here may repeat a change, never miss one.
   status.sequence = study->changes.last();
+  status.runnable = standing.runnable;
   status.wall_clock_used = study->open.load().wall_clock;
   status.created = study->created();
   status.workers = WorkersOf(state, *study);

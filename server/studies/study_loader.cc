@@ -1,6 +1,7 @@
 // Tested by tests/server/scheduler/restart_test.cc.
 #include "server/studies/study_loader.h"
 
+#include <set>
 #include <string>
 #include <utility>
 
@@ -98,6 +99,8 @@ absl::Status LoadStudies(SchedulerState& state, Database& database) {
   for (const auto& study : loaded) GivePriors(*study, loaded);
   HPO_ASSIGN_OR_RETURN(CalibrationSnapshot calibration, LoadCalibration(database));
   HPO_ASSIGN_OR_RETURN(const int64_t version, StudyStore(database).StudiesVersion());
+  HPO_ASSIGN_OR_RETURN(std::set<std::string> drained, StudyStore(database).DrainedWorkers());
+  state.drained.Replace(std::move(drained));
   state.calibration.Replace(std::move(calibration));
   state.studies.ReplaceAll({.studies = std::move(loaded),
                             .unreadable = std::move(stored.unreadable),

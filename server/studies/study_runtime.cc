@@ -98,6 +98,7 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
     if (!trial.demonstration && trial.budgeted) ++num_budgeted_;
   }
   open.Publish(change, now, renewed_at);
+  durations.Publish(trial, change.record.current_attempt);
   changes.Reach(change.sequence);
   unreadable_.erase(trial.id.number);
   if (change.record.IsOpen()) {

@@ -27,6 +27,7 @@
 #include "server/trials/dry_run_log.h"
 #include "server/trials/open_trials.h"
 #include "server/trials/trial_change.h"
+#include "server/trials/trial_durations.h"
 #include "server/trials/worker_obstacles.h"
 
 namespace hpo::server {
@@ -93,6 +94,7 @@ class StudyRuntime {
   StudySampler sampler;
   WorkerObstacles obstacles;
   DryRunLog dry_runs;
+  TrialDurations durations;
   ChangeFeed changes;
 
  private:

@@ -35,6 +35,14 @@ StudyStanding StandingOf(const StudySpec& spec, const HistoryVerdict& verdict,
   standing.termination = target_reached ? verdict.target_reached : terminated;
   standing.hands_out = runs && !verdict.failure && !target_reached && time_left;
   standing.budget_left = trials_left && standing.hands_out;
+  if (standing.hands_out) {
+    standing.runnable = static_cast<int64_t>(open.num_queued);
+    if (standing.budget_left && budget.trials) {
+      *standing.runnable += *budget.trials - situation.num_budgeted;
+    } else if (standing.budget_left) {
+      standing.runnable.reset();
+    }
+  }
   standing.finished = open.num_held == 0 && nothing_left;
   const bool is_used_up = standing.finished && time_left && runs;
   if (standing.termination.empty() && is_used_up && verdict.all_failed) {

@@ -29,6 +29,9 @@ struct StudyStanding {
   bool hands_out = false;
   // One more trial may be proposed.
   bool budget_left = false;
+  // Trials that further workers could be given now: those that are queued, and those that the
+  // budget still allows; nullopt: as many as there are workers, as no number bounds the study.
+  std::optional<int64_t> runnable = 0;
   // Nothing runs, and nothing more will: budget used and nothing queued; or stopped, failed, its
   // target reached or its wall clock used up, which leave what is queued where it is.
   bool finished = false;

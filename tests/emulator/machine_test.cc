@@ -8,6 +8,8 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "emulator/sizes.h"
 #include "gtest/gtest.h"
@@ -170,6 +172,45 @@ TEST(Settings, VersionsAreThoseOfTorchUnlessOthersAreGiven) {
   unsetenv("HPO_EMULATED_VERSIONS");
   EXPECT_EQ(std::get<std::string>(wrong),
             "versions: expected cuda=NUMBER, cudnn=NUMBER or nccl=NUMBER, got 'cuda=12.1'");
+}
+
+std::vector<int> CardsShown(const Settings& settings, const char* listed) {
+  setenv("CUDA_VISIBLE_DEVICES", listed, 1);
+  std::vector<int> cards = VisibleCards(settings);
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  return cards;
+}
+
+TEST(VisibleCards, AreThoseOfTheVariable) {
+  Settings settings;
+  settings.cards.assign(3, *FindCard(Cards(), "a100"));
+  EXPECT_EQ(VisibleCards(settings), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(CardsShown(settings, "2,0"), (std::vector<int>{2, 0}));
+  EXPECT_EQ(CardsShown(settings, "GPU-68706f66"), std::vector<int>{1});
+  EXPECT_EQ(CardsShown(settings, "1,7,0"), std::vector<int>{1});
+  EXPECT_EQ(CardsShown(settings, "1,1"), std::vector<int>());
+  EXPECT_EQ(CardsShown(settings, "MIG-68706f65"), std::vector<int>());
+}
+
+TEST(VisibleCards, AreOneMigDevice) {
+  const char* const before = std::getenv("HPO_EMULATED_CARD");
+  const std::string card = before == nullptr ? "" : before;
+  setenv("HPO_EMULATED_CARD", "a100", 1);
+  setenv("HPO_EMULATED_CARDS", "2", 1);
+  setenv("HPO_EMULATED_MIG", "8", 1);
+  EXPECT_EQ(std::get<std::string>(ReadSettings()), "mig: expected a number from 0 to 7, got '8'");
+  setenv("HPO_EMULATED_MIG", "3", 1);
+  const Settings settings = std::get<Settings>(ReadSettings());
+  unsetenv("HPO_EMULATED_MIG");
+  unsetenv("HPO_EMULATED_CARDS");
+  before == nullptr ? unsetenv("HPO_EMULATED_CARD") : setenv("HPO_EMULATED_CARD", card.c_str(), 1);
+  ASSERT_EQ(settings.cards.size(), 6u);
+  EXPECT_EQ(settings.cards[0].num_multiprocessors, 36);
+  EXPECT_EQ(TotalBytes(settings, 0) >> 20, 13446u);
+  EXPECT_EQ(VisibleCards(settings), std::vector<int>{0});
+  EXPECT_EQ(CardsShown(settings, "MIG-68706f69"), std::vector<int>{4});
+  EXPECT_EQ(CardsShown(settings, "MIG-68706f66,MIG-68706f65"), std::vector<int>{1});
+  EXPECT_EQ(CardsShown(settings, "1"), std::vector<int>{3}) << "the first of the second card";
 }
 
 }  // namespace

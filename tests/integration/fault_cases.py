@@ -142,9 +142,9 @@ CASES = [
          environment={"HPO_EMULATED_MEMORY": "200MiB"}),
     Case("the second of two cards", FINE, worker=("--gpu", "1"),
          environment={"HPO_EMULATED_CARDS": "2"}),
-    Case("the sixth of one card", "worker ends with 78: --gpu 5: no such card",
+    Case("the sixth of one card", "worker ends with 78: --gpu 5: no such GPU",
          worker=("--gpu", "5")),
-    Case("no card", "worker ends with 78: --gpu 0: no such card", environment={"HPO_EMULATED_CARDS": "0"}),
+    Case("no card", "worker ends with 78: --gpu 0: expected at least one GPU, found none", environment={"HPO_EMULATED_CARDS": "0"}),
     Case("the allocator cudaMallocAsync",
          "worker ends with 78: PYTORCH_CUDA_ALLOC_CONF: hpo-trainer needs torch's native allocator, "
          "got 'backend:cudaMallocAsync'",

@@ -1,5 +1,6 @@
 """hpo.minimize and hpo.maximize against a server of their own."""
 
+import json
 import os
 import pathlib
 import signal
@@ -99,7 +100,7 @@ def test_a_lost_lease_costs_an_attempt_not_the_search(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("visible, expected", [
-    (None, ["GPU-0aa1", "GPU-7c42"]), ("1", ["GPU-7c42"]), ("1, 0", ["GPU-0aa1", "GPU-7c42"]),
+    (None, ["GPU-0aa1", "GPU-7c42"]), ("1", ["GPU-7c42"]), ("1, 0", ["GPU-7c42", "GPU-0aa1"]),
     ("GPU-7c", ["GPU-7c42"]), ("GPU-0aa1", ["GPU-0aa1"]), ("", []), ("GPU-9", [])])
 def test_the_cards_that_the_process_may_use(tmp_path, monkeypatch, visible, expected):
     smi = tmp_path / "nvidia-smi"
@@ -115,6 +116,13 @@ def test_the_cards_that_the_process_may_use(tmp_path, monkeypatch, visible, expe
     for card in cards:
         assert card.kind == "cuda" and card.capacity_bytes in (143771 << 20, 15360 << 20)
         assert card.environment == {"CUDA_VISIBLE_DEVICES": card.uuid}
+
+
+def test_the_rule_of_the_variable_is_the_workers():
+    golden = json.loads((pathlib.Path(__file__).parent.parent / "golden" / "visible_gpus.json").read_text())
+    uuids = [gpu["uuid"] for gpu in golden["gpus"]]
+    for case in golden["cases"]:
+        assert search.visible_uuids(uuids, case["listed"]) == case["visible"], case
 
 
 def test_memory_over_the_limit_costs_a_trial_and_is_learnt(tmp_path):

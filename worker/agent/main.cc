@@ -20,12 +20,15 @@
 #include "common/command_line/standard_streams.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
+#include "common/device/visible_gpus.h"
 #include "common/files/dry_run_package.h"
 #include "common/files/user_folder.h"
 #include "common/tls/server_route.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/attempt/state_folder.h"
 #include "worker/agent/device/select_gpu.h"
+#include "worker/agent/engine/engine_name.h"
+#include "worker/agent/engine/engine_time.h"
 #include "worker/agent/loop/agent_loop.h"
 #include "worker/agent/loop/fleet.h"
 #include "worker/agent/preflight/dry_run_ability.h"
@@ -41,6 +44,8 @@ namespace hpo::agent {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr char kWithoutGpu[] = "; without a GPU, give --device cpu --memory-limit 2GiB";
 
 // The device that this process works on.
 struct Device {
@@ -81,7 +86,7 @@ Device GpuDevice(std::unique_ptr<GpuProbe> probe, const GpuState& gpu,
     device.trainer_environment["PYTORCH_CUDA_ALLOC_CONF"] = options.allocator;
     device.trainer_environment["PYTORCH_ALLOC_CONF"] = options.allocator;
   }
-  device.capacity = std::make_unique<GpuCapacity>(*probe, gpu.index, options.memory_limit);
+  device.capacity = std::make_unique<GpuCapacity>(*probe, gpu.uuid, options.memory_limit);
   device.probe = std::move(probe);
   return device;
 }
@@ -100,19 +105,40 @@ absl::Status CheckAllocatorVariables(const WorkerOptions& options) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Device> ChooseDevice(const WorkerOptions& options) {
-  if (options.cpu) return CpuDevice(*options.memory_limit);
-  HPO_RETURN_IF_ERROR(CheckAllocatorVariables(options));
+// The GPUs that --gpu names, each of which is one worker's.
+struct ChosenGpus {
+  std::unique_ptr<GpuProbe> probe;
+  std::vector<GpuState> gpus;
+  // Of each the place among those that are visible, where those are several; else empty. Another
+  // host that the engine starts this worker on again has other UUIDs, and other numbers.
+  std::vector<std::string> suffixes;
+};
+
+absl::StatusOr<ChosenGpus> ChooseGpus(const WorkerOptions& options) {
+  ChosenGpus chosen;
   absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
   if (!probe.ok()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("no usable card: ", probe.status().message(),
-                     "; without one, give --device cpu --memory-limit 2GiB"));
+        absl::StrCat("no usable GPU: ", probe.status().message(), kWithoutGpu));
   }
   HPO_ASSIGN_OR_RETURN(const std::vector<GpuState> gpus, (*probe)->List());
-  HPO_ASSIGN_OR_RETURN(const GpuState gpu,
-                       SelectGpu(gpus, options.gpu.empty() ? "0" : options.gpu));
-  return GpuDevice(*std::move(probe), gpu, options);
+  const VisibilityVariables variables = OwnVisibilityVariables();
+  absl::StatusOr<VisibleGpus> selected = SelectGpus(gpus, variables, options.gpu);
+  if (!selected.ok()) {
+    return absl::Status(selected.status().code(),
+                        absl::StrCat(selected.status().message(), kWithoutGpu));
+  }
+  if (!selected->warning.empty()) spdlog::warn("{}", selected->warning);
+  const std::vector<GpuState> visible = SelectVisible(gpus, variables).gpus;
+  for (const GpuState& gpu : selected->gpus) {
+    const auto place = std::find_if(visible.begin(), visible.end(),
+                                    [&](const GpuState& one) { return one.uuid == gpu.uuid; });
+    chosen.suffixes.push_back(visible.size() > 1 ? absl::StrCat(":gpu", place - visible.begin())
+                                                 : "");
+  }
+  chosen.gpus = std::move(selected->gpus);
+  chosen.probe = *std::move(probe);
+  return chosen;
 }
 
 std::string BesideThisProgram(const char* name) { return absl::StrCat(ProgramFolder(), "/", name); }
@@ -251,6 +277,7 @@ AgentOptions OptionsOfAgent(const WorkerOptions& options, const Device& device,
   }
   agent.max_trials = options.max_trials;
   agent.stay = options.stay;
+  agent.max_idle = options.max_idle;
   agent.num_kept_models = options.num_kept_models;
   if (options.keep_all_models) agent.num_kept_models.reset();
   agent.checkpoints = options.checkpoints;
@@ -331,7 +358,7 @@ absl::StatusOr<std::unique_ptr<OwnDryRuns>> MakeDryRuns(
       always ? PreflightAbility::kAlways : PreflightAbility::kIfAsked);
 }
 
-absl::StatusOr<AgentResult> RunOn(const tls::ServerRoute& route, WorkerOptions given,
+absl::StatusOr<AgentResult> RunOn(const tls::ServerRoute& route, WorkerOptions given, Device device,
                                   StopSignal& stop) {
   given.server = route.shown;
   const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(route.dialed);
@@ -339,7 +366,6 @@ absl::StatusOr<AgentResult> RunOn(const tls::ServerRoute& route, WorkerOptions g
       WithStudysCommand(given, *client, stop);
   if (const auto* end = std::get_if<AgentResult>(&with_command)) return *end;
   const auto& options = std::get<WorkerOptions>(with_command);
-  HPO_ASSIGN_OR_RETURN(Device device, ChooseDevice(options));
   absl::StatusOr<OwnState> own = WaitForState(options, device.card_uuid, stop);
   if (absl::IsCancelled(own.status())) return StoppedAtStart(stop.level());
   HPO_RETURN_IF_ERROR(own.status());
@@ -403,32 +429,52 @@ absl::StatusOr<tls::ServerRoute> FindServer(const WorkerOptions& options, StopSi
   return route;
 }
 
-absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& stop) {
+absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, Device device,
+                                      StopSignal& stop) {
   HPO_ASSIGN_OR_RETURN(const tls::ServerRoute route, FindServer(options, stop));
   // Programs of trials have no use for it.
   for (const char* variable : {"HPO_JOIN", "HPO_JOIN_FILE"}) ::unsetenv(variable);
-  HPO_ASSIGN_OR_RETURN(AgentResult result, RunOn(route, options, stop));
+  HPO_ASSIGN_OR_RETURN(AgentResult result, RunOn(route, options, std::move(device), stop));
   const absl::Status trouble = route.Trouble();
   if (!trouble.ok() && !tls::MayWorkLater(trouble)) result.code = ExitCode::kConfiguration;
   return result;
 }
 
-absl::StatusOr<AgentResult> RunAllCards(const WorkerOptions& options,
-                                        const std::vector<std::string>& arguments,
-                                        StopSignal& stop) {
-  absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
-  HPO_RETURN_IF_ERROR(Annotate(probe.status(), "--gpu all"));
-  HPO_ASSIGN_OR_RETURN(const std::vector<GpuState> gpus, (*probe)->List());
+// How long this worker may run from its start, `began`, on; and when it has to begin to end.
+void SetTimeLimit(const WorkerOptions& options, absl::Duration began, StopSignal& stop) {
+  absl::Duration limit = options.time_limit;
+  if (limit == absl::InfiniteDuration()) {
+    const SystemClock clock;
+    const absl::Duration started_ago = clock.Monotonic() - began;
+    const std::optional<absl::Duration> left = EngineTimeLeft(OwnVariable, clock.Now());
+    if (left) limit = started_ago + *left;
+    if (left && limit < absl::InfiniteDuration()) {
+      spdlog::info("Slurm ends this job in {}",
+                   absl::FormatDuration(absl::Trunc(*left, absl::Seconds(1))));
+    }
+  }
+  stop.SetTimeLimit(began, limit);
+}
+
+absl::StatusOr<AgentResult> RunOnGpus(WorkerOptions options,
+                                      const std::vector<std::string>& arguments,
+                                      absl::Duration began, StopSignal& stop) {
+  HPO_RETURN_IF_ERROR(CheckAllocatorVariables(options));
+  HPO_ASSIGN_OR_RETURN(ChosenGpus chosen, ChooseGpus(options));
+  if (chosen.gpus.size() == 1) {
+    if (options.name_of_fleet) options.name += chosen.suffixes.front();
+    SetTimeLimit(options, began, stop);
+    return RunWorker(options, GpuDevice(std::move(chosen.probe), chosen.gpus.front(), options),
+                     stop);
+  }
   std::vector<std::vector<std::string>> workers;
-  for (const GpuState& gpu : gpus) {
-    workers.push_back(CardArguments(arguments, gpu, options.name));
+  for (size_t i = 0; i < chosen.gpus.size(); ++i) {
+    const std::string name =
+        options.name.empty() ? "" : absl::StrCat(options.name, chosen.suffixes[i]);
+    workers.push_back(GpuArguments(arguments, chosen.gpus[i], name));
   }
-  if (workers.empty()) {
-    return absl::NotFoundError(
-        "--gpu all: expected at least one card, found none; without one, give --device cpu "
-        "--memory-limit 2GiB");
-  }
-  probe->reset();
+  chosen.probe.reset();
+  // Each watches its own time.
   return AgentResult{RunFleet(BesideThisProgram("hpo-worker"), workers, stop), absl::OkStatus()};
 }
 
@@ -456,11 +502,17 @@ absl::StatusOr<AgentResult> RunCpuWorkers(const WorkerOptions& options,
   return AgentResult{RunFleet(BesideThisProgram("hpo-worker"), workers, stop), absl::OkStatus()};
 }
 
-absl::StatusOr<AgentResult> RunChosen(const WorkerOptions& options,
-                                      const std::vector<std::string>& arguments, StopSignal& stop) {
-  if (options.gpu == "all") return RunAllCards(options, arguments, stop);
+absl::StatusOr<AgentResult> RunChosen(WorkerOptions options,
+                                      const std::vector<std::string>& arguments,
+                                      absl::Duration began, StopSignal& stop) {
+  if (options.name.empty()) {
+    options.name = EngineWorkerName(OwnVariable, HostName());
+    options.name_of_fleet = !options.name.empty();
+  }
+  if (!options.cpu) return RunOnGpus(std::move(options), arguments, began, stop);
   if (options.num_workers > 1) return RunCpuWorkers(options, arguments, stop);
-  return RunWorker(options, stop);
+  SetTimeLimit(options, began, stop);
+  return RunWorker(options, CpuDevice(*options.memory_limit), stop);
 }
 
 // A fleet's workers take the join string from the environment, which other users cannot read.
@@ -495,12 +547,11 @@ int Main(int argc, char** argv) {
   }
   StopSignal stop;
   const SystemClock clock;
-  // A fleet's workers watch their own time.
-  const bool is_fleet = options.gpu == "all" || options.num_workers > 1;
-  const SignalWatcher signals(stop, clock,
-                              is_fleet ? absl::InfiniteDuration() : options.time_limit);
+  const absl::Duration began = clock.Monotonic();
+  const SignalWatcher signals(stop, clock);
   const absl::StatusOr<AgentResult> result = RunChosen(
-      options, ArgumentsOfFleet(options, {words.data() + 1, words.data() + words.count()}), stop);
+      options, ArgumentsOfFleet(options, {words.data() + 1, words.data() + words.count()}), began,
+      stop);
   const absl::Status& why = result.ok() ? result->status : result.status();
   if (!why.ok()) {
     spdlog::error("{}", std::string(why.message()));

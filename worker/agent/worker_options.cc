@@ -23,7 +23,7 @@ namespace {
 constexpr char kDescription[] =
     "Runs the trials of an hpo-server on one device, one at a time, and reports their results.\n"
     "\n"
-    "  hpo-worker --gpu 0 --models ~/models --data ~/data\n"
+    "  hpo-worker --models ~/models --data ~/data\n"
     "  hpo-worker --device cpu --memory-limit 2GiB\n"
     "  hpo-worker --gpu 0 --trainer \"python3 train.py --lr {train.lr}\" --study mine\n"
     "  hpo-worker --gpu 0 --study mine --allow-commands\n"
@@ -31,12 +31,14 @@ constexpr char kDescription[] =
 
 constexpr char kFooter[] =
     "\n"
-    "On SIGTERM, SIGINT or SIGUSR1, the worker saves a checkpoint, requeues its trial and ends. A\n"
-    "second signal, at least one second later, kills the trainer. Results that the server has not\n"
-    "received yet are kept in --state-dir.\n"
+    "On SIGTERM, SIGINT, SIGUSR1 or SIGUSR2, the worker saves a checkpoint, requeues its trial "
+    "and\n"
+    "ends. A second signal, at least one second later, kills the trainer. Results that the server\n"
+    "has not received yet are kept in --state-dir.\n"
     "\n"
     "Exit status:\n"
-    "   0  Every study is finished, --max-trials is reached, or no work was left at a signal.\n"
+    "   0  Every study is finished, --max-trials or --max-idle is reached, hpo worker drain ended\n"
+    "      it, or no work was left at a signal.\n"
     "   7  The worker served one study, and too many failed trials ended it.\n"
     "   8  The worker has the data of no running study. Its log says what is wrong with the "
     "files.\n"
@@ -61,6 +63,7 @@ constexpr Bytes kSmallestMemoryLimit = MiB(1);
 // Text of the options that need a conversion of ours.
 struct RawOptions {
   std::string join;
+  std::string gpu;
   std::string device;
   std::string memory_limit;
   std::string connect_timeout = "5m";
@@ -69,6 +72,7 @@ struct RawOptions {
   std::string checkpoint_quota;
   std::string time_limit;
   std::string stop_grace;
+  std::string max_idle;
   bool preflight = false;
   bool no_preflight = false;
   std::string preflight_timeout = "120s";
@@ -134,10 +138,14 @@ void DeclarePreflight(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
 }
 
 void DeclareDevice(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
-  app.add_option("--gpu", options.gpu,
-                 "GPU to use: its number in nvidia-smi, its UUID, or all for one worker per GPU")
+  app.add_option(
+         "--gpu", raw.gpu,
+         "visible: one worker for each GPU that CUDA_VISIBLE_DEVICES lists, or for each GPU "
+         "if it is not set; or one GPU: its place in that list, or else its number in "
+         "nvidia-smi; its UUID or MIG UUID, or the beginning of it [default: visible]")
+      ->type_name("GPU")
       ->take_last();
-  app.add_option("--device", raw.device, "Device to use: cpu, or cuda for GPU 0")
+  app.add_option("--device", raw.device, "Device to use: cpu, or cuda for the visible GPUs")
       ->check(OneOf({"cpu", "cuda"}));
   app.add_option("--memory-limit", raw.memory_limit,
                  "Memory limit of a trial, such as 2GiB; required with --device cpu");
@@ -149,6 +157,23 @@ void DeclareDevice(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->check(Between(1, 1024))
       ->take_last()
       ->capture_default_str();
+}
+
+void DeclareEnd(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
+  app.add_option("--max-trials", options.max_trials, "End after this number of results")
+      ->check(AtLeast(1));
+  app.add_option(
+      "--time-limit", raw.time_limit,
+      "End within this time, such as 8h; the running trial is saved and requeued before [default: "
+      "what Slurm leaves the job]");
+  app.add_option(
+      "--stop-grace", raw.stop_grace,
+      "Time that a trainer has to save and end when it is told to, such as 5m [default: 30s, or "
+      "what the trainer asks for, at most 1h]");
+  app.add_flag("--stay", options.stay, "Wait for new studies when every study is finished");
+  app.add_option("--max-idle", raw.max_idle,
+                 "End after this time without a trial, such as 10m, so that the GPU is free for "
+                 "others [default: wait as long as a study runs]");
 }
 
 void DeclareServer(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
@@ -196,10 +221,10 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
          "Folder for logs, trained models, and results that the server has not received yet")
       ->capture_default_str();
   app.add_option("--name", options.name,
-                 "Name of this worker [default: HOST:GPU-... or HOST:cpu-...]")
+                 "Name of this worker [default: that of its place in a Slurm, Kubernetes or "
+                 "SkyPilot job, else HOST:GPU-... or HOST:cpu-...]")
+      ->envname("HPO_WORKER_NAME")
       ->take_last();
-  app.add_option("--max-trials", options.max_trials, "End after this number of results")
-      ->check(AtLeast(1));
   CLI::Option* const num_kept =
       app.add_option("--keep-models", options.num_kept_models,
                      "Number of trained models to keep per study in --state-dir: the best ones")
@@ -210,14 +235,7 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->excludes(num_kept);
   DeclareCheckpoints(app, options, raw);
   DeclarePreflight(app, options, raw);
-  app.add_option(
-      "--time-limit", raw.time_limit,
-      "End within this time, such as 8h; the running trial is saved and requeued before");
-  app.add_option(
-      "--stop-grace", raw.stop_grace,
-      "Time that a trainer has to save and end when it is told to, such as 5m [default: 30s, or "
-      "what the trainer asks for, at most 1h]");
-  app.add_flag("--stay", options.stay, "Wait for new studies when every study is finished");
+  DeclareEnd(app, options, raw);
   app.add_option("--connect-timeout", raw.connect_timeout,
                  "Time to wait for the server at the start, such as 30s or 5m")
       ->capture_default_str();
@@ -290,21 +308,22 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
     HPO_RETURN_IF_ERROR(
         ConvertDuration("--stop-grace", raw.stop_grace, options.stop_grace.emplace()));
   }
+  if (!raw.max_idle.empty()) {
+    HPO_RETURN_IF_ERROR(ConvertDuration("--max-idle", raw.max_idle, options.max_idle.emplace()));
+  }
   if (!raw.checkpoint_quota.empty()) {
     const absl::StatusOr<Bytes> quota = ParseBytes(raw.checkpoint_quota);
     if (!quota.ok()) return Annotate(quota.status(), "--checkpoint-quota");
     options.checkpoints.quota = *quota;
   }
-  if (options.cpu && !options.gpu.empty()) {
+  if (!raw.gpu.empty()) options.gpu = raw.gpu;
+  if (options.cpu && !raw.gpu.empty()) {
     return absl::InvalidArgumentError("--gpu and --device cpu: expected one of the two, got both");
   }
   if (options.num_workers > 1 && !options.cpu) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--workers: expected --device cpu too, got ", options.num_workers,
-        " workers without it; a card has one worker, and --gpu all runs one for each card"));
-  }
-  if (raw.device == "cuda" && options.gpu.empty()) {
-    options.gpu = "0";
+        " workers without it; a GPU has one worker, and --gpu visible runs one for each GPU"));
   }
   if (!options.allocator.empty()) {
     const absl::StatusOr<memory::AllocatorOptions> allocator =

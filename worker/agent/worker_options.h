@@ -17,7 +17,7 @@
 namespace hpo::agent {
 
 struct WorkerOptions {
-  std::string gpu;  // index, UUID or "all"; empty: not asked for
+  std::string gpu = "visible";  // SelectGpus
   bool cpu = false;
   std::optional<Bytes> memory_limit;
   int num_workers = 1;  // on the CPU
@@ -39,9 +39,13 @@ struct WorkerOptions {
   std::string allocator;  // of a card's memory, as FormatAllocatorSettings; empty: torch's defaults
   std::optional<int> threads;  // of the trainer on the CPU; nullopt: HPO_NUM_THREADS, or all
   std::string state_dir;
-  std::string name;  // empty: DefaultWorkerName
+  std::string name;  // empty: EngineWorkerName, else DefaultWorkerName
+  // The name is that of all workers which this engine's job may start: with several GPUs to be
+  // visible, each gets the place of its GPU behind it.
+  bool name_of_fleet = false;
   std::optional<int64_t> max_trials;
   bool stay = false;
+  std::optional<absl::Duration> max_idle;  // nullopt: however long
   int64_t num_kept_models = 1;
   bool keep_all_models = false;
   CheckpointOptions checkpoints;

@@ -8,12 +8,12 @@
 namespace hpo::command {
 
 CardWatch::CardWatch(GpuProbe& probe, const GpuState& before, bool same_numbers)
-    : probe_(probe), index_(before.index), used_before_(before.used), same_numbers_(same_numbers) {
+    : probe_(probe), uuid_(before.uuid), used_before_(before.used), same_numbers_(same_numbers) {
   for (const GpuProcess& process : before.processes) strangers_.insert(process.pid);
 }
 
 Bytes CardWatch::Held(const std::vector<pid_t>& program) {
-  const absl::StatusOr<GpuState> gpu = probe_.Read(index_);
+  const absl::StatusOr<GpuState> gpu = probe_.Read(uuid_);
   if (!gpu.ok()) return {};
   const auto is_ours = [&](const GpuProcess& process) {
     return std::find(program.begin(), program.end(), process.pid) != program.end();

@@ -27,7 +27,7 @@ class CardWatch {
 
  private:
   GpuProbe& probe_;
-  const int64_t index_;
+  const std::string uuid_;
   const Bytes used_before_;
   std::set<int64_t> strangers_;
   bool same_numbers_;

@@ -252,7 +252,7 @@ class _Runner:
             self.num_started += 1
             slot.does(f"trial {number} runs", runs_trial=True)
             self.progress.started(number)
-        elif answer is not None and answer.blocked and not self.stop.is_set():
+        elif answer is not None and (answer.blocked or answer.drained) and not self.stop.is_set():
             self.blocked = str(answer.waiting_for)
         return lease
 

@@ -82,16 +82,28 @@ def cards() -> "list[Device]":
     told = subprocess.run(["nvidia-smi", "--query-gpu=name,uuid,memory.total",
                            "--format=csv,noheader,nounits"], capture_output=True, text=True, check=False)
     lines = told.stdout.splitlines() if told.returncode == 0 else []
-    found = [(str(index), *line.rsplit(", ", 2)) for index, line in enumerate(lines)]
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    words = None if visible is None else [word.strip() for word in visible.split(",")]
-    return [Device("cuda", name, uuid, int(mib) << 20, int(mib) << 20, {"CUDA_VISIBLE_DEVICES": uuid})
-            for index, name, uuid, mib in found if mib.isdigit() and _is_visible(index, uuid, words)]
+    found = {uuid: (name, mib) for name, uuid, mib in (line.rsplit(", ", 2) for line in lines)}
+    return [Device("cuda", found[uuid][0], uuid, int(found[uuid][1]) << 20, int(found[uuid][1]) << 20,
+                   {"CUDA_VISIBLE_DEVICES": uuid})
+            for uuid in visible_uuids(list(found), os.environ.get("CUDA_VISIBLE_DEVICES")) if found[uuid][1].isdigit()]
 
 
-def _is_visible(index: str, uuid: str, words: "list[str] | None") -> bool:
-    """`words` of CUDA_VISIBLE_DEVICES: indices, or the beginnings of uuids; None: it is not set."""
-    return words is None or index in words or any(word and uuid.startswith(word) for word in words)
+def visible_uuids(uuids: "list[str]", listed: "str | None") -> "list[str]":
+    """Those of `uuids`, in the order of their numbers, that CUDA_VISIBLE_DEVICES (`listed`; None: it is not set)
+    shows: common/device/visible_gpus.h says the rule, and tests/golden/visible_gpus.json is that of both."""
+    if listed is None:
+        return uuids
+    visible: "list[str]" = []
+    for word in (word.strip() for word in listed.split(",")):
+        named = [uuid for index, uuid in enumerate(uuids)
+                 if (int(word) == index if word.isascii() and word.isdigit()
+                     else word.startswith("GPU-") and uuid.startswith(word))]
+        if len(named) != 1:
+            break
+        if named[0] in visible:
+            return []
+        visible += named
+    return visible
 
 
 def _search(train: Train, space: Space, direction: str, trials: "int | None", timeout: "float | None",

@@ -478,15 +478,16 @@ class Study(Findings):
 
 def next_lease(study: Study, session: Session, wait_s: float, stop: "threading.Event | None" = None,
                waits: "Callable[[str], None] | None" = None) -> "tuple[Lease | None, Any]":
-    """A trial. None where the study has ended, nothing that could run is left (the answer's `blocked`), the
-    time is over, or `stop` is set; then with the last answer. `waits`: hears what is waited for."""
+    """A trial. None where the study has ended, nothing that could run is left (the answer's `blocked`), this worker
+    gets no more (`drained`), the time is over, or `stop` is set; then with the last answer. `waits`: hears what is waited for."""
     deadline = time.monotonic() + wait_s
     answer = None
     while not (stop is not None and stop.is_set()):
         with study.proposed() as is_own:
             left = deadline - time.monotonic()
             lease, answer = session.acquire(0.0 if is_own else max(0.0, min(WAIT_S, left)))
-        if lease is not None or answer.all_studies_finished or answer.blocked or left <= (0.0 if is_own else WAIT_S):
+        is_over = answer.all_studies_finished or answer.blocked or answer.drained
+        if lease is not None or is_over or left <= (0.0 if is_own else WAIT_S):
             return lease, answer
         if waits is not None:
             waits(str(answer.waiting_for))

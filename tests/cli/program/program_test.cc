@@ -406,6 +406,27 @@ TEST_F(ProgramTest, AStudyThatFailuresEndedIsStatusSevenAndShowsTheLast) {
   EXPECT_TRUE(Acquire(session, "b1").has_assignment());
 }
 
+TEST_F(ProgramTest, WorkersAreListedDrainedAndResumed) {
+  EXPECT_EQ(Run({"worker", "list"}).out, "no worker has registered since the server started\n");
+  ASSERT_TRUE(Create(server::kPlainStudy).ok());
+  const std::string session = Register();
+  const std::string name = RunJson({"worker", "list"})["workers"][0]["name"];
+  ASSERT_TRUE(Acquire(session, "a0").has_assignment());
+  EXPECT_THAT(Run({"worker", "list"}).out, HasSubstr("trial #0 of plain\n"));
+  EXPECT_EQ(Run({"worker", "drain", name}).out, name + ": gets no more trials, and ends\n");
+  EXPECT_THAT(Run({"worker", "list"}).out, HasSubstr("trial #0 of plain, drained\n"));
+  EXPECT_THAT(Run({"status"}).out, HasSubstr("trial #0 of plain, drained\n"));
+  EXPECT_TRUE(Acquire(session, "a1").drained());
+  EXPECT_EQ(RunJson({"worker", "resume", "--all"})["workers"], nlohmann::json::array({name}));
+  EXPECT_FALSE(Acquire(session, "a2").drained());
+  EXPECT_EQ(RunJson({"worker", "drain", "--all", "--now"})["workers"].size(), 1u);
+  EXPECT_EQ(RunJson({"worker", "list"})["workers"][0]["drained"], true);
+  ExpectFails({"worker", "drain", "nobody"}, 3,
+              "worker 'nobody': expected one that has registered");
+  ExpectFails({"worker", "drain"}, 2, "expected the workers' names or --all, got neither");
+  ExpectFails({"worker", "resume", name, "--all"}, 2, "got both");
+}
+
 TEST_F(ProgramTest, AFinishedStudyWithoutACompletedTrialIsStatusSix) {
   ASSERT_TRUE(Create(server::kPlainStudy).ok());
   const std::string session = Register();

@@ -54,10 +54,12 @@ StudyStatus FullStudy() {
                     .alive = true,
                     .trial = TrialId{"full", TrialNumber{3}},
                     .last_heartbeat = kStart,
-                    .notice = "hot"},
+                    .notice = "hot",
+                    .drained = true},
                    {}};
   study.waiting_for = "a worker";
   study.blocked = true;
+  study.runnable = 12;
   study.priors = {{.study = "earlier", .num_trials = 2, .num_skipped = 1, .why_skipped = "kind"}};
   study.dry_runs = DryRunCounts{.made = 5,
                                 .refused = 2,

@@ -17,6 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr const char* kFirstUuid = "GPU-68706f65-0000-4614-0000-000000000000";
+constexpr const char* kSecondUuid = "GPU-68706f66-0000-4614-0000-000000000001";
 
 // Two emulated A100: how the library behaves is read again when it is opened.
 class NvmlProbeTest : public ::testing::Test {
@@ -46,7 +47,7 @@ TEST_F(NvmlProbeTest, ReadsEveryCard) {
   ASSERT_EQ(gpus->size(), 2u);
   const GpuState& second = (*gpus)[1];
   EXPECT_EQ(second.index, 1);
-  EXPECT_EQ(second.uuid, "GPU-68706f66-0000-4614-0000-000000000001");
+  EXPECT_EQ(second.uuid, kSecondUuid);
   EXPECT_EQ(second.name, "NVIDIA A100-PCIE-40GB (emulated)");
   EXPECT_EQ(second.driver, "580.65.06");
   EXPECT_EQ(second.total, MiB(40960));
@@ -58,7 +59,7 @@ TEST_F(NvmlProbeTest, TakesTheDriversReserveOutOfUsed) {
   Set("OTHERS", "3GiB");
   auto probe = NvmlProbe::Create(FAKE_NVML);
   ASSERT_TRUE(probe.ok()) << probe.status();
-  const auto gpu = (*probe)->Read(0);
+  const auto gpu = (*probe)->Read(kFirstUuid);
   ASSERT_TRUE(gpu.ok()) << gpu.status();
   EXPECT_EQ(gpu->used, GiB(3));
   EXPECT_EQ(gpu->free, Bytes{42298834944} - GiB(3));
@@ -68,7 +69,7 @@ TEST_F(NvmlProbeTest, ReadsAProcessListLongerThanItsFirstGuess) {
   Set("OTHERS", "40x39MiB");
   auto probe = NvmlProbe::Create(FAKE_NVML);
   ASSERT_TRUE(probe.ok()) << probe.status();
-  const auto gpu = (*probe)->Read(0);
+  const auto gpu = (*probe)->Read(kFirstUuid);
   ASSERT_TRUE(gpu.ok()) << gpu.status();
   ASSERT_EQ(gpu->processes.size(), 40u);
   EXPECT_EQ(gpu->processes[0], (GpuProcess{.pid = 5000000, .used = std::nullopt}));
@@ -80,7 +81,7 @@ TEST_F(NvmlProbeTest, FallsBackToTheFirstVersionsOfTheCalls) {
   Set("OTHERS", "1GiB");
   auto probe = NvmlProbe::Create(FAKE_NVML_OLD);
   ASSERT_TRUE(probe.ok()) << probe.status();
-  const auto gpu = (*probe)->Read(1);
+  const auto gpu = (*probe)->Read(kSecondUuid);
   ASSERT_TRUE(gpu.ok()) << gpu.status();
   EXPECT_EQ(gpu->used, MiB(40960) - Bytes{42298834944} + GiB(1));  // with the driver's reserve
   EXPECT_EQ(gpu->processes, (std::vector<GpuProcess>{{.pid = 5000000, .used = GiB(1)}}));
@@ -110,9 +111,10 @@ TEST_F(NvmlProbeTest, PassesOnTheLibrarysReason) {
 TEST_F(NvmlProbeTest, ListsTheCardsThereAreWhenAskedForAnother) {
   auto probe = NvmlProbe::Create(FAKE_NVML);
   ASSERT_TRUE(probe.ok()) << probe.status();
-  for (const int64_t index : {int64_t{-1}, int64_t{2}, int64_t{7}, int64_t{1} << 40}) {
-    SCOPED_TRACE(index);
-    const auto gpu = (*probe)->Read(index);
+  for (const char* uuid :
+       {"", "GPU-", "GPU-68706f66", "MIG-68706f65-0000-4614-0000-000000000000"}) {
+    SCOPED_TRACE(uuid);
+    const auto gpu = (*probe)->Read(uuid);
     EXPECT_EQ(gpu.status().code(), absl::StatusCode::kNotFound);
     EXPECT_THAT(std::string(gpu.status().message()),
                 HasSubstr(absl::StrCat("there are: 0: NVIDIA A100-PCIE-40GB (emulated) (",
@@ -128,10 +130,45 @@ TEST_F(NvmlProbeTest, OneLostCardDoesNotHideTheOthers) {
   ASSERT_TRUE(gpus.ok()) << gpus.status();
   ASSERT_EQ(gpus->size(), 1u);
   EXPECT_EQ((*gpus)[0].index, 0);
-  const auto lost = (*probe)->Read(1);
+  const auto lost = (*probe)->Read(kSecondUuid);
   EXPECT_EQ(lost.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(lost.status().message()),
-              HasSubstr("GPU 1 failed: emulated: the card is lost"));
+              HasSubstr("failed: emulated: the card is lost"));
+}
+
+// Slurm's control groups hide GPUs so; CUDA counts those that are left.
+TEST_F(NvmlProbeTest, AGpuThatMayNotBeOpenedHasNoNumber) {
+  Set("FAULTS", "nvmlDeviceGetHandleByIndex_v2:1:4");
+  auto probe = NvmlProbe::Create(FAKE_NVML);
+  ASSERT_TRUE(probe.ok()) << probe.status();
+  const auto gpus = (*probe)->List();
+  ASSERT_TRUE(gpus.ok()) << gpus.status();
+  ASSERT_EQ(gpus->size(), 1u);
+  EXPECT_EQ((*gpus)[0].index, 0);
+  EXPECT_EQ((*gpus)[0].uuid, kSecondUuid);
+}
+
+TEST_F(NvmlProbeTest, ListsMigDevicesInPlaceOfTheirGpu) {
+  Set("MIG", "3");
+  auto probe = NvmlProbe::Create(FAKE_NVML);
+  ASSERT_TRUE(probe.ok()) << probe.status();
+  const auto gpus = (*probe)->List();
+  ASSERT_TRUE(gpus.ok()) << gpus.status();
+  ASSERT_EQ(gpus->size(), 6u);
+  const GpuState& fifth = (*gpus)[4];
+  EXPECT_EQ(fifth.index, 1);
+  EXPECT_EQ(fifth.uuid.substr(0, 12), "MIG-68706f69");
+  EXPECT_EQ(fifth.parent_uuid, (*gpus)[3].parent_uuid);
+  EXPECT_NE(fifth.parent_uuid, (*gpus)[0].parent_uuid);
+  EXPECT_EQ(fifth.parent_uuid.substr(0, 4), "GPU-");
+  EXPECT_EQ(fifth.name, "NVIDIA A100-PCIE-40GB MIG 1 of 3 (emulated)");
+  EXPECT_LT(fifth.total, GiB(14));
+  EXPECT_GT(fifth.free, GiB(13));
+  EXPECT_EQ(fifth.capability, "8.0");
+  EXPECT_EQ(fifth.multiprocessors, 36);
+  const auto alone = (*probe)->Read(fifth.uuid);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(*alone, fifth);
 }
 
 // Through NVML as through CUDA: bench and worker compare the two.
@@ -175,8 +212,9 @@ TEST_F(NvmlProbeTest, TellsTheShapeOfEachGpu) {
     Set("CARD", name);
     auto probe = NvmlProbe::Create(FAKE_NVML);
     ASSERT_TRUE(probe.ok()) << probe.status();
-    const auto gpu = (*probe)->Read(0);
-    ASSERT_TRUE(gpu.ok()) << gpu.status();
+    const auto gpus = (*probe)->List();
+    ASSERT_TRUE(gpus.ok()) << gpus.status();
+    const GpuState* const gpu = &gpus->front();
     EXPECT_EQ(gpu->capability, shape.capability);
     EXPECT_EQ(gpu->multiprocessors, shape.multiprocessors);
     EXPECT_EQ(gpu->threads_per_multiprocessor, shape.threads);
@@ -186,7 +224,7 @@ TEST_F(NvmlProbeTest, TellsTheShapeOfEachGpu) {
 TEST_F(NvmlProbeTest, DoesWithoutTheShapeWhereTheDriverIsOld) {
   auto probe = NvmlProbe::Create(FAKE_NVML_OLD);
   ASSERT_TRUE(probe.ok()) << probe.status();
-  const auto gpu = (*probe)->Read(0);
+  const auto gpu = (*probe)->Read(kFirstUuid);
   ASSERT_TRUE(gpu.ok()) << gpu.status();
   EXPECT_EQ(gpu->capability, "");
   EXPECT_EQ(gpu->multiprocessors, 0);
@@ -196,7 +234,7 @@ TEST_F(NvmlProbeTest, CanBeOpenedAgainAfterItWasClosed) {
   for (int round = 0; round < 3; ++round) {
     auto probe = NvmlProbe::Create(FAKE_NVML);
     ASSERT_TRUE(probe.ok()) << probe.status();
-    EXPECT_TRUE((*probe)->Read(0).ok());
+    EXPECT_TRUE((*probe)->Read(kFirstUuid).ok());
   }
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "common/base/limits.h"
 #include "google/protobuf/dynamic_message.h"
+#include "hpo/v1/fleet.pb.h"
 #include "hpo/v1/study.pb.h"
 #include "hpo/v1/worker.pb.h"
 
@@ -49,9 +50,10 @@ void Walk(Message& request, Message& holder, std::set<const Descriptor*>& above,
 
 int WalkAllRequests(const Visit& visit) {
   int num_requests = 0;
-  for (const char* service_name : {"hpo.v1.StudyService", "hpo.v1.WorkerService"}) {
-    const auto* service =
-        google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(service_name);
+  for (const auto* file : {v1::CreateStudyRequest::descriptor()->file(),
+                           v1::RegisterWorkerRequest::descriptor()->file(),
+                           v1::DrainWorkersRequest::descriptor()->file()}) {
+    const auto* service = file->service(0);
     for (int i = 0; i < service->method_count(); ++i) {
       const Descriptor* type = service->method(i)->input_type();
       std::unique_ptr<Message> request(

@@ -45,6 +45,7 @@ StudyStatus FullStatus() {
                      .wall_clock_used = absl::Minutes(3),
                      .waiting_for = "workers: hpo-worker --gpu 0",
                      .blocked = true,
+                     .runnable = 12,
                      .created = absl::FromUnixSeconds(1'700'000'000),
                      .sequence = 42};
   status.workers = {{.name = "host:cpu",
@@ -53,7 +54,8 @@ StudyStatus FullStatus() {
                      .alive = true,
                      .trial = TrialId{.study = "criteria", .number = TrialNumber{8}},
                      .last_heartbeat = absl::FromUnixSeconds(1'700'000'001),
-                     .notice = "one result is set aside"},
+                     .notice = "one result is set aside",
+                     .drained = true},
                     {.name = "gone"}};
   status.spec.name = "criteria";
   status.spec.objectives = {{.metric = "macro_f1", .direction = Direction::kMaximize},

@@ -34,6 +34,7 @@ StudyStatus SomeStudy() {
   study.counts.oom_recovered = 6;
   study.best_value = 0.1;
   study.wall_clock_used = absl::Milliseconds(1500);
+  study.runnable = 12;
   WorkerStatus busy{.name = "w0", .alive = true, .trial = TrialId{"criteria", TrialNumber{7}}};
   WorkerStatus gone{.name = "w1", .alive = false};
   study.workers = {busy, gone, gone};
@@ -56,9 +57,17 @@ TEST(Metrics, OfAStudy) {
         "hpo_dry_runs{study=\"criteria\",result=\"fits\"} 3",
         "hpo_dry_runs{study=\"criteria\",result=\"does_not_fit\"} 4",
         "hpo_dry_runs_saved_gpu_seconds{study=\"criteria\"} 120",
-        "hpo_study_finished{study=\"criteria\"} 0", "hpo_study_failed{study=\"criteria\"} 0"}) {
+        "hpo_trials_runnable{study=\"criteria\"} 12", "hpo_study_finished{study=\"criteria\"} 0",
+        "hpo_study_failed{study=\"criteria\"} 0"}) {
     EXPECT_THAT(text, HasSubstr(std::string("\n") + line + "\n"));
   }
+}
+
+TEST(Metrics, AStudyThatNoNumberBoundsTakesAnyWorker) {
+  StudyStatus study = SomeStudy();
+  study.runnable.reset();
+  EXPECT_THAT(MetricsText(Well(), {study}),
+              HasSubstr("\nhpo_trials_runnable{study=\"criteria\"} +Inf\n"));
 }
 
 TEST(Metrics, ABestThatViolatesAConstraintIsNone) {

@@ -26,6 +26,7 @@ class RpcServerTest : public CoordinatorFixture {
     const RpcApis apis{.studies = coordinator_->studies(),
                        .workers = coordinator_->workers(),
                        .admin = coordinator_->admin(),
+                       .fleet = coordinator_->fleet(),
                        .optuna = coordinator_->optuna(),
                        .access = coordinator_->access(),
                        .tokens = coordinator_->tokens()};

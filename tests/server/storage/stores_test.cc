@@ -1,4 +1,5 @@
 #include <cmath>
+#include <set>
 
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
@@ -151,6 +152,15 @@ TEST_F(StoresTest, TheDatabaseIsNamedOnce) {
   const auto opened = Database::Open(other.path(), Database::Access::kReadWrite);
   ASSERT_TRUE(Migrate(**opened, EmbeddedMigrations()).ok());
   EXPECT_NE(StudyStore(**opened).DatabaseId().value(), id);
+}
+
+TEST_F(StoresTest, ADrainedWorkerStaysUntilItIsRemoved) {
+  ASSERT_TRUE(Studies().DrainWorker("a", kNow).ok());
+  ASSERT_TRUE(Studies().DrainWorker("b", kNow).ok());
+  ASSERT_TRUE(Studies().DrainWorker("a", kNow).ok()) << "once more";
+  ASSERT_TRUE(Studies().ResumeWorker("b").ok());
+  ASSERT_TRUE(Studies().ResumeWorker("c").ok());
+  EXPECT_EQ(*Studies().DrainedWorkers(), std::set<std::string>{"a"});
 }
 
 TEST_F(StoresTest, AnswersAreKeptForSevenDays) {

@@ -135,6 +135,21 @@ TEST(StudyStanding, ABudgetWithoutLimitsIsNeverUsedUp) {
   EXPECT_FALSE(standing.finished);
 }
 
+TEST(StudyStanding, TellsHowManyMoreWorkersWouldGetATrial) {
+  const StudySpec spec = SpecOf(10, absl::Hours(1));
+  const StudySituation some{.num_budgeted = 7, .open = {.num_queued = 2, .num_held = 4}};
+  EXPECT_EQ(StandingOf(spec, {}, some).runnable, 5) << "two wait, and three are not proposed yet";
+  EXPECT_EQ(StandingOf(spec, {.termination = "no progress"}, some).runnable, 2);
+  EXPECT_EQ(StandingOf(spec, {}, {.num_budgeted = 10, .open = {.num_held = 4}}).runnable, 0);
+  EXPECT_EQ(StandingOf(SpecOf(std::nullopt, absl::Hours(1)), {}, some).runnable, std::nullopt);
+  StudySituation paused = some;
+  paused.order = StudyOrder::kPause;
+  EXPECT_EQ(StandingOf(spec, {}, paused).runnable, 0);
+  StudySituation late = some;
+  late.open.wall_clock = absl::Hours(2);
+  EXPECT_EQ(StandingOf(spec, {}, late).runnable, 0);
+}
+
 TEST(StudyStanding, AHistoryWithoutTrialsSaysNothing) {
   const HistoryVerdict verdict =
       JudgeHistory(sampler::History(), SpecOf(10, std::nullopt), TrialNumber{0});

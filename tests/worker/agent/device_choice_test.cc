@@ -40,7 +40,7 @@ GpuState Card(int64_t index, const std::string& uuid) {
 class FakeProbe final : public GpuProbe {
  public:
   absl::StatusOr<std::vector<GpuState>> List() override { return std::vector<GpuState>{card_}; }
-  absl::StatusOr<GpuState> Read(int64_t) override {
+  absl::StatusOr<GpuState> Read(const std::string&) override {
     if (lost_) return absl::UnavailableError("card 0 does not answer");
     return card_;
   }
@@ -49,30 +49,88 @@ class FakeProbe final : public GpuProbe {
   bool lost_ = false;
 };
 
-// ---- SelectGpu ----
+// ---- SelectGpus ----
 
-TEST(SelectGpu, ByNumberByUuidAndByItsStart) {
-  const std::vector<GpuState> gpus = {Card(0, "GPU-aaa-1"), Card(1, "GPU-bbb-2")};
-  EXPECT_EQ(SelectGpu(gpus, "1")->uuid, "GPU-bbb-2");
-  EXPECT_EQ(SelectGpu(gpus, "GPU-aaa-1")->index, 0);
-  EXPECT_EQ(SelectGpu(gpus, "GPU-b")->index, 1);
+std::vector<std::string> Selected(const std::vector<GpuState>& gpus,
+                                  const VisibilityVariables& variables,
+                                  const std::string& selector) {
+  const absl::StatusOr<VisibleGpus> selected = SelectGpus(gpus, variables, selector);
+  EXPECT_TRUE(selected.ok()) << selected.status();
+  std::vector<std::string> uuids;
+  if (!selected.ok()) return uuids;
+  for (const GpuState& gpu : selected->gpus) uuids.push_back(gpu.uuid);
+  return uuids;
 }
 
-TEST(SelectGpu, ACardThatIsNotThereIsOneLineWithThoseThatAre) {
+TEST(SelectGpus, ByNumberByUuidAndByItsStart) {
   const std::vector<GpuState> gpus = {Card(0, "GPU-aaa-1"), Card(1, "GPU-bbb-2")};
-  const absl::Status status = SelectGpu(gpus, "7").status();
+  EXPECT_THAT(Selected(gpus, {}, "1"), ElementsAre("GPU-bbb-2"));
+  EXPECT_THAT(Selected(gpus, {}, "GPU-aaa-1"), ElementsAre("GPU-aaa-1"));
+  EXPECT_THAT(Selected(gpus, {}, "GPU-b"), ElementsAre("GPU-bbb-2"));
+  for (const char* all : {"visible", "all"}) {
+    EXPECT_THAT(Selected(gpus, {}, all), ElementsAre("GPU-aaa-1", "GPU-bbb-2"));
+  }
+}
+
+TEST(SelectGpus, OfThoseThatTheVariableShows) {
+  const std::vector<GpuState> gpus = {Card(0, "GPU-aaa-1"), Card(1, "GPU-bbb-2"),
+                                      Card(2, "GPU-ccc-3")};
+  const VisibilityVariables shown{.visible = "2,1"};
+  for (const char* all : {"visible", "all"}) {
+    EXPECT_THAT(Selected(gpus, shown, all), ElementsAre("GPU-ccc-3", "GPU-bbb-2"));
+  }
+  EXPECT_THAT(Selected(gpus, shown, "0"), ElementsAre("GPU-ccc-3")) << "a place in the list";
+  EXPECT_THAT(Selected(gpus, shown, "1"), ElementsAre("GPU-bbb-2"));
+  EXPECT_THAT(Selected(gpus, shown, "GPU-b"), ElementsAre("GPU-bbb-2"));
+}
+
+TEST(SelectGpus, WhatTheVariableHidesIsRefused) {
+  const std::vector<GpuState> gpus = {Card(0, "GPU-aaa-1"), Card(1, "GPU-bbb-2"),
+                                      Card(2, "GPU-ccc-3")};
+  const VisibilityVariables shown{.visible = "2,1"};
+  const absl::Status hidden = SelectGpus(gpus, shown, "GPU-a").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(hidden));
+  EXPECT_THAT(std::string(hidden.message()),
+              HasSubstr("--gpu GPU-a: CUDA_VISIBLE_DEVICES=2,1 hides this GPU"));
+  const absl::Status beyond = SelectGpus(gpus, shown, "2").status();
+  EXPECT_TRUE(absl::IsNotFound(beyond));
+  EXPECT_THAT(std::string(beyond.message()), HasSubstr("expected a number from 0 to 1"));
+  for (const char* none : {"", "-1", "7"}) {
+    SCOPED_TRACE(none);
+    const absl::Status all = SelectGpus(gpus, {.visible = none}, "visible").status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(all));
+    EXPECT_THAT(std::string(all.message()), HasSubstr(std::string("CUDA_VISIBLE_DEVICES=") + none));
+    EXPECT_EQ(all.message().find('\n'), absl::string_view::npos);
+  }
+}
+
+TEST(SelectGpus, ANumberOfSeveralMigDevicesIsRefused) {
+  GpuState first = Card(0, "MIG-a");
+  GpuState second = Card(0, "MIG-b");
+  first.parent_uuid = second.parent_uuid = "GPU-aaa";
+  const std::vector<GpuState> gpus = {first, second};
+  EXPECT_TRUE(absl::IsInvalidArgument(SelectGpus(gpus, {}, "0").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(SelectGpus(gpus, {}, "GPU-aaa").status()));
+  EXPECT_THAT(Selected(gpus, {}, "MIG-b"), ElementsAre("MIG-b"));
+  EXPECT_THAT(Selected(gpus, {}, "visible"), ElementsAre("MIG-a", "MIG-b"));
+}
+
+TEST(SelectGpus, ACardThatIsNotThereIsOneLineWithThoseThatAre) {
+  const std::vector<GpuState> gpus = {Card(0, "GPU-aaa-1"), Card(1, "GPU-bbb-2")};
+  const absl::Status status = SelectGpus(gpus, {}, "7").status();
   EXPECT_TRUE(absl::IsNotFound(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("--gpu 7"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("0: NVIDIA H200"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("GPU-bbb-2"));
   EXPECT_EQ(status.message().find('\n'), absl::string_view::npos);
-  EXPECT_TRUE(absl::IsNotFound(SelectGpu({}, "0").status()));
-  EXPECT_TRUE(absl::IsNotFound(SelectGpu(gpus, "").status()));
+  EXPECT_TRUE(absl::IsNotFound(SelectGpus({}, {}, "0").status()));
+  EXPECT_TRUE(absl::IsNotFound(SelectGpus({}, {}, "visible").status()));
+  EXPECT_TRUE(absl::IsNotFound(SelectGpus(gpus, {}, "").status()));
 }
 
-TEST(SelectGpu, AStartThatSeveralShareIsRefused) {
+TEST(SelectGpus, AStartThatSeveralShareIsRefused) {
   const std::vector<GpuState> gpus = {Card(0, "GPU-aaa-1"), Card(1, "GPU-bbb-2")};
-  EXPECT_TRUE(absl::IsInvalidArgument(SelectGpu(gpus, "GPU-").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(SelectGpus(gpus, {}, "GPU-").status()));
 }
 
 // ---- Capacity ----
@@ -90,7 +148,7 @@ TEST(CpuCapacity, IsItsLimit) {
 
 TEST(GpuCapacity, IsWhatIsFree) {
   FakeProbe probe;
-  GpuCapacity capacity(probe, 0, std::nullopt);
+  GpuCapacity capacity(probe, "GPU-a", std::nullopt);
   EXPECT_EQ(*capacity.Available(), GiB(100));
   const DeviceProfile profile = *capacity.Profile();
   EXPECT_EQ(profile.kind, "cuda");
@@ -101,7 +159,7 @@ TEST(GpuCapacity, IsWhatIsFree) {
 
 TEST(GpuCapacity, OurOwnWarmTrainerDoesNotCount) {
   FakeProbe probe;
-  GpuCapacity capacity(probe, 0, std::nullopt);
+  GpuCapacity capacity(probe, "GPU-a", std::nullopt);
   probe.card_.processes = {{.pid = 10, .used = GiB(30)}};
   capacity.TrainerStarting();
   capacity.TrainerRuns(20);
@@ -115,7 +173,7 @@ TEST(GpuCapacity, OurOwnWarmTrainerDoesNotCount) {
 // Inside a container the driver's pids are the host's.
 TEST(GpuCapacity, AProcessThatCameWithOurTrainerIsTakenForIt) {
   FakeProbe probe;
-  GpuCapacity capacity(probe, 0, std::nullopt);
+  GpuCapacity capacity(probe, "GPU-a", std::nullopt);
   probe.card_.processes = {{.pid = 7010, .used = GiB(30)}};
   capacity.TrainerStarting();
   capacity.TrainerRuns(20);
@@ -126,7 +184,7 @@ TEST(GpuCapacity, AProcessThatCameWithOurTrainerIsTakenForIt) {
 
 TEST(GpuCapacity, AMemoryLimitCutsBoth) {
   FakeProbe probe;
-  GpuCapacity capacity(probe, 0, GiB(8));
+  GpuCapacity capacity(probe, "GPU-a", GiB(8));
   EXPECT_EQ(*capacity.Available(), GiB(8));
   EXPECT_EQ(capacity.Profile()->total, GiB(8));
   probe.card_.free = GiB(3);
@@ -135,13 +193,13 @@ TEST(GpuCapacity, AMemoryLimitCutsBoth) {
 
 TEST(GpuCapacity, ACardThatDoesNotAnswerIsAnError) {
   FakeProbe probe;
-  GpuCapacity capacity(probe, 0, std::nullopt);
+  GpuCapacity capacity(probe, "GPU-a", std::nullopt);
   probe.lost_ = true;
   EXPECT_TRUE(absl::IsUnavailable(capacity.Available().status()));
   EXPECT_TRUE(absl::IsUnavailable(capacity.Profile().status()));
 }
 
-// ---- --gpu all ----
+// ---- Several GPUs ----
 
 TEST(Fleet, TheGravestCodeStandsForAll) {
   const std::pair<std::vector<int>, ExitCode> cases[] = {
@@ -162,9 +220,9 @@ TEST(Fleet, TheGravestCodeStandsForAll) {
 }
 
 TEST(Fleet, EachCardsWorkerIsGivenItsCardLast) {
-  EXPECT_THAT(CardArguments({"--gpu", "all", "--stay"}, Card(1, "GPU-b"), ""),
+  EXPECT_THAT(GpuArguments({"--gpu", "all", "--stay"}, Card(1, "GPU-b"), ""),
               ElementsAre("--gpu", "all", "--stay", "--gpu", "GPU-b"));
-  EXPECT_THAT(CardArguments({"--gpu", "all"}, Card(1, "GPU-b"), "node7"),
+  EXPECT_THAT(GpuArguments({"--gpu", "all"}, Card(1, "GPU-b"), "node7:gpu1"),
               ElementsAre("--gpu", "all", "--gpu", "GPU-b", "--name", "node7:gpu1"));
 }
 

@@ -19,8 +19,8 @@ using ::testing::HasSubstr;
 class WorkerOptionsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name :
-         {"HPO_SERVER", "HPO_MODEL_DIR", "HPO_DATA_DIR", "HPO_LOG_LEVEL", "HPO_CHECKPOINT_DIR"}) {
+    for (const char* name : {"HPO_SERVER", "HPO_MODEL_DIR", "HPO_DATA_DIR", "HPO_LOG_LEVEL",
+                             "HPO_CHECKPOINT_DIR", "HPO_WORKER_NAME"}) {
       unsetenv(name);
     }
   }
@@ -42,9 +42,9 @@ class WorkerOptionsTest : public ::testing::Test {
   std::ostringstream err_;
 };
 
-TEST_F(WorkerOptionsTest, NothingGivenIsTheFirstCardOnThisMachinesServer) {
+TEST_F(WorkerOptionsTest, NothingGivenIsTheVisibleGpusOnThisMachinesServer) {
   const WorkerOptions options = Options({});
-  EXPECT_EQ(options.gpu, "");
+  EXPECT_EQ(options.gpu, "visible");
   EXPECT_FALSE(options.cpu);
   EXPECT_EQ(options.server, "127.0.0.1:50051");
   EXPECT_EQ(options.connect_timeout, absl::Minutes(5));
@@ -130,7 +130,7 @@ TEST_F(WorkerOptionsTest, ATrainerWithPlacesIsAPlainProgram) {
 }
 
 TEST_F(WorkerOptionsTest, DeviceCudaIsTheFirstCard) {
-  EXPECT_EQ(Options({"--device", "cuda"}).gpu, "0");
+  EXPECT_EQ(Options({"--device", "cuda"}).gpu, "visible");
   EXPECT_EQ(Options({"--device", "cuda", "--gpu", "3"}).gpu, "3");
 }
 

@@ -9,7 +9,7 @@ namespace {
 class FakeCard final : public GpuProbe {
  public:
   absl::StatusOr<std::vector<GpuState>> List() override { return std::vector{state}; }
-  absl::StatusOr<GpuState> Read(int64_t) override {
+  absl::StatusOr<GpuState> Read(const std::string&) override {
     if (lost) return absl::UnavailableError("lost");
     return state;
   }

@@ -56,6 +56,8 @@ absl::Status TrainerSlot::Ensure() {
   std::error_code ignored;
   std::filesystem::remove(options_.log_path, ignored);
   capacity_.TrainerStarting();
+  const SystemClock clock;
+  const absl::Duration began = clock.Monotonic();
   HPO_ASSIGN_OR_RETURN(process_, launcher_.Launch(options_.log_path));
   attempts_ = 0;
   resident_ = {};
@@ -63,6 +65,7 @@ absl::Status TrainerSlot::Ensure() {
     Discard();
     return greeted;
   }
+  start_time_ = clock.Monotonic() - began;
   capacity_.TrainerRuns(process_->pid());
   spdlog::debug("trainer {} (pid {}) is ready", hello_.program, process_->pid());
   return absl::OkStatus();

@@ -53,6 +53,8 @@ class TrainerSlot {
   TrainerProcess& process() { return *process_; }
   const Hello& hello() const { return hello_; }
   const TrainerLauncher& launcher() const { return launcher_; }
+  // What the last one took from its launch to its hello.
+  absl::Duration start_time() const { return start_time_; }
 
   // An attempt ended and the process is still there. Keeps it warm, or ends it: when it is not
   // `clean`, cannot be reused, has run max_attempts, or its resident bytes grow from attempt to
@@ -83,6 +85,7 @@ class TrainerSlot {
   std::unique_ptr<TrainerProcess> process_;
   std::unique_ptr<TrainerProcess> undying_;
   Hello hello_;
+  absl::Duration start_time_;
   ResidentWatch resident_;
   int attempts_ = 0;
 };

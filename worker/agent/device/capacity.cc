@@ -46,7 +46,7 @@ absl::StatusOr<DeviceProfile> CpuCapacity::Profile() {
 }
 
 absl::StatusOr<DeviceProfile> GpuCapacity::Profile() {
-  HPO_ASSIGN_OR_RETURN(const GpuState gpu, probe_.Read(index_));
+  HPO_ASSIGN_OR_RETURN(const GpuState gpu, probe_.Read(uuid_));
   DeviceProfile profile;
   profile.kind = "cuda";
   profile.name = gpu.name;
@@ -63,7 +63,7 @@ absl::StatusOr<DeviceProfile> GpuCapacity::Profile() {
 }
 
 absl::StatusOr<Bytes> GpuCapacity::Available() {
-  HPO_ASSIGN_OR_RETURN(const GpuState gpu, probe_.Read(index_));
+  HPO_ASSIGN_OR_RETURN(const GpuState gpu, probe_.Read(uuid_));
   Bytes available = gpu.free;
   absl::MutexLock lock(&mutex_);
   bool listed = false;
@@ -77,7 +77,7 @@ absl::StatusOr<Bytes> GpuCapacity::Available() {
 }
 
 void GpuCapacity::TrainerStarting() {
-  const absl::StatusOr<GpuState> gpu = probe_.Read(index_);
+  const absl::StatusOr<GpuState> gpu = probe_.Read(uuid_);
   absl::MutexLock lock(&mutex_);
   strangers_.clear();
   if (!gpu.ok()) return;

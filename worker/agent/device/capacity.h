@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -58,8 +59,8 @@ class CpuCapacity final : public DeviceCapacity {
 class GpuCapacity final : public DeviceCapacity {
  public:
   // `limit`: --memory-limit, where it is below what the card has.
-  GpuCapacity(GpuProbe& probe, int64_t index, std::optional<Bytes> limit)
-      : probe_(probe), index_(index), limit_(limit) {}
+  GpuCapacity(GpuProbe& probe, std::string uuid, std::optional<Bytes> limit)
+      : probe_(probe), uuid_(std::move(uuid)), limit_(limit) {}
 
   absl::StatusOr<DeviceProfile> Profile() override;
   absl::StatusOr<Bytes> Available() override;
@@ -68,7 +69,7 @@ class GpuCapacity final : public DeviceCapacity {
 
  private:
   GpuProbe& probe_;
-  int64_t index_;
+  const std::string uuid_;
   std::optional<Bytes> limit_;
   absl::Mutex mutex_;
   std::set<int64_t> strangers_ ABSL_GUARDED_BY(mutex_);  // listed before our trainer started

@@ -59,6 +59,15 @@ std::map<std::string, std::string> LeftOut(const std::map<std::string, std::stri
   return told;
 }
 
+absl::Status ReadDevice(const AgentServices& services, WorkerFacts& facts) {
+  HPO_ASSIGN_OR_RETURN(facts.device, services.capacity.Profile());
+  if (services.device_profiles != nullptr) {
+    facts.device = services.device_profiles->Complete(std::move(facts.device), facts.torch_build);
+  }
+  HPO_ASSIGN_OR_RETURN(facts.capacity, services.capacity.Available());
+  return absl::OkStatus();
+}
+
 uint64_t SeedOf(const std::string& text) { return std::hash<std::string>()(text); }
 
 // Which studies a worker serves and what it has of their data: asked and measured before each
@@ -171,8 +180,12 @@ class AgentLoop {
     DiscardInterrupted();
     AgentEvent event = NothingCame{};
     while (!std::holds_alternative<AgentResult>(event)) {
+      const absl::Duration now = clock_.Monotonic();
       const AgentView view{.stop = services_.stop.level(),
-                           .running = clock_.Monotonic() - began_,
+                           .running = now - began_,
+                           .idle = now - busy_until_,
+                           .left = services_.stop.DrainAt() - now,
+                           .start = slot_.start_time(),
                            .owes = courier_.owes(),
                            .reads_again = survey_.reads_again()};
       AgentStep step = Next(std::move(state_), event, view, options_);
@@ -194,28 +207,19 @@ class AgentLoop {
       return ActionFailed{asked, Rpc::kListStudies};
     }
     if (services_.stop.raised()) return ActionFailed{absl::CancelledError("told to stop"), {}};
-    const absl::Status device = ReadDevice(facts);
+    const absl::Status device = ReadDevice(services_, facts);
     if (!MayTake("device", device)) return ActionFailed{Annotate(device, "device"), {}};
     session_.SetFacts(std::move(facts));
     const absl::Status registered = session_.Register(services_.client);
     if (!registered.ok()) return ActionFailed{registered, Rpc::kRegisterWorker};
     NoteBack();
     if (!state_.database) {
+      busy_until_ = clock_.Monotonic();
       spdlog::info("registered with {} as {}", options_.server, options_.worker);
       RememberInstance(options_.instance_file, session_.facts().instance_key);
       preflight_.emplace(services_.preflight, session_, services_.stop, seed_);
     }
     return AgentRegistered{session_.current().database, survey_.CheckData()};
-  }
-
-  absl::Status ReadDevice(WorkerFacts& facts) {
-    HPO_ASSIGN_OR_RETURN(facts.device, services_.capacity.Profile());
-    if (services_.device_profiles != nullptr) {
-      facts.device =
-          services_.device_profiles->Complete(std::move(facts.device), facts.torch_build);
-    }
-    HPO_ASSIGN_OR_RETURN(facts.capacity, services_.capacity.Available());
-    return absl::OkStatus();
   }
 
   AgentEvent Do(const RenewSession&) {
@@ -248,6 +252,7 @@ class AgentLoop {
       spdlog::info("trial #{} of {} (attempt {}): {}", lease.trial.number.value, lease.trial.study,
                    lease.attempt.value, FormatParams(assignment_.task.params));
       got.free = services_.capacity.Available().value_or(capacity_);
+      got.saves = SavesTrials(options_, slot_.hello());
       got.command = CheckCommand(options_.command, assignment_, survey_.studies());
     }
     return got;
@@ -309,7 +314,9 @@ class AgentLoop {
                                   .slot = slot_,
                                   .count_oom_kills = services_.count_oom_kills,
                                   .base = places->base};
-    return RunAttempt(attempt, options_.attempt, lease, MakeJob(assignment_, *places));
+    AttemptEnd end = RunAttempt(attempt, options_.attempt, lease, MakeJob(assignment_, *places));
+    busy_until_ = clock_.Monotonic();
+    return end;
   }
 
   AgentEvent Do(const KeepResult& kept) {
@@ -374,6 +381,7 @@ class AgentLoop {
   TrainerSlot& slot_;
   const SystemClock clock_;
   const absl::Duration began_ = clock_.Monotonic();
+  absl::Duration busy_until_ = began_;
   WakeUp wake_;
   WorkerSession session_;
   const uint64_t seed_ =

@@ -52,6 +52,8 @@ struct AgentOptions {
   std::optional<int64_t> num_kept_models = 1;
   CheckpointOptions checkpoints;
   bool stay = false;  // go on when all studies are finished
+  // Ends after so long without a trial; nullopt: never for that.
+  std::optional<absl::Duration> max_idle = std::nullopt;
   // Before the first contact; afterwards the worker waits as long as it takes.
   absl::Duration connect_timeout = absl::Minutes(5);
   absl::Duration acquire_wait = absl::Seconds(30);

@@ -52,6 +52,7 @@ struct Transition {
                                               failed.status.message()))}};
     }
     const bool unknown = failed.rpc == Rpc::kAcquireTrial && reaction == Reaction::kRegisterAgain;
+    if (failed.rpc == Rpc::kAcquireTrial) state.away = !unknown;
     return unknown ? AgentActions{RenewSession{}} : AgentActions{TakePause{.away = failed.status}};
   }
 
@@ -80,18 +81,36 @@ struct Transition {
   // The first request after a registration or a trial does not wait, so that the server's reason
   // for waiting is logged at once. Undelivered results and unreadable data shorten later waits.
   AgentActions operator()(const MachineSeen& machine) {
+    if (options.max_idle && view.idle >= *options.max_idle) {
+      const bool is_well = machine.may_take && !state.away && !view.owes;
+      return End(is_well ? ExitCode::kDone : ExitCode::kTryAgain,
+                 absl::StrCat("no trial for ", absl::FormatDuration(*options.max_idle),
+                              " (--max-idle)", is_well ? "" : "; work may remain"));
+    }
+    if (view.left < view.start) {
+      return End(ExitCode::kTryAgain,
+                 "the time limit is near: no trial could start and save any more");
+    }
     if (!machine.may_take) return {TakePause{}};
     if (machine.measure_again) return Register();
     if (!std::exchange(state.asked, true)) return {AskForTrial{absl::ZeroDuration()}};
     const bool hurries = view.owes || view.reads_again;
-    return {
-        AskForTrial{hurries ? std::min(options.acquire_wait, kShortWait) : options.acquire_wait}};
+    absl::Duration wait =
+        hurries ? std::min(options.acquire_wait, kShortWait) : options.acquire_wait;
+    if (options.max_idle) wait = std::min(wait, *options.max_idle - view.idle);
+    return {AskForTrial{wait}};
   }
 
   AgentActions operator()(const TrialAnswer& got) {
     const AcquireResult& answer = got.answer;
+    state.away = false;
     state.work_remains = !answer.all_studies_finished;
     if (answer.assignment) return Begin(*answer.assignment, got);
+    if (answer.drained) {
+      return End(view.owes ? ExitCode::kTryAgain : ExitCode::kDone,
+                 absl::StrCat("drained: ", options.worker,
+                              " gets no trials until hpo worker resume ", options.worker));
+    }
     // A result that is owed is worth staying for, and so are the studies of the database that the
     // worker came for while another one answers in its place.
     if (answer.all_studies_finished && !options.stay && !view.owes &&
@@ -165,6 +184,10 @@ struct Transition {
   }
 
  private:
+  static AgentActions End(ExitCode code, std::string why) {
+    return {WriteLog{spdlog::level::info, std::move(why)}, AgentResult{code}};
+  }
+
   AgentActions Register() {
     state.asked = false;
     return {RegisterAnew{}};
@@ -176,6 +199,7 @@ struct Transition {
     state.waiting_for.clear();
     if (view.stop != StopLevel::kRun) return {GiveBack("")};
     if (!got.command.ok()) return CannotRun(got.command.message());
+    if (!got.saves && assignment.longest_time > view.left) return TooLittleTime(assignment);
     const bool admits = !assignment.task.admission ||
                         assignment.task.memory.policy == MemoryPolicy::kOff ||
                         assignment.required <= got.free;
@@ -189,6 +213,17 @@ struct Transition {
 
   TrialRelease GiveBack(std::string note, ReleaseReason reason = ReleaseReason::kPreempted) const {
     return {.lease = state.lease, .reason = reason, .note = std::move(note)};
+  }
+
+  AgentActions TooLittleTime(const Assignment& assignment) const {
+    const auto rounded = [](absl::Duration time) {
+      return absl::FormatDuration(absl::Trunc(time, absl::Seconds(1)));
+    };
+    const std::string why =
+        absl::StrCat("trials of study ", assignment.lease.trial.study, " take up to ",
+                     rounded(assignment.longest_time), ", ", rounded(view.left),
+                     " are left to this worker, and its program saves no checkpoints");
+    return {GiveBack(why), WriteLog{spdlog::level::info, why}, AgentResult{ExitCode::kTryAgain}};
   }
 
   // No trial would run, so that none is used up.
@@ -209,6 +244,12 @@ AgentStep Next(AgentState state, const AgentEvent& event, const AgentView& view,
   Transition transition{std::move(state), view, options};
   AgentActions actions = std::visit(transition, event);
   return {std::move(transition.state), std::move(actions)};
+}
+
+bool SavesTrials(const AgentOptions& options, const Hello& hello) {
+  if (options.checkpoints.root.empty()) return false;
+  if (options.command.text.empty()) return hello.Has("stop");
+  return command::CommandTemplate(options.command.text).Has("checkpoint_dir");
 }
 
 absl::Status CheckCommand(const TrialCommand& command, const Assignment& assignment,

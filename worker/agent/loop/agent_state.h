@@ -14,15 +14,22 @@
 //     --max-trials                  end 75 where a result is owed, else 0
 //     server away                   pause
 //   machine seen                    ask for a trial; but
+//     --max-idle                    end 75 where a result is owed, the server is away or the
+//                                   machine cannot run a trial, else 0
+//     a trainer's start needs more time than is left
+//                                   end 75
 //     it cannot run one             pause
 //     data may be readable by now   register
 //   answer without a trial          say what is waited for; pause where the server did not wait
+//     drained                       end 75 where a result is owed, else 0
 //     every study finished          end, unless something is worth staying for
 //     new studies                   register
 //   trial                           run it; but
 //     signal                        give the trial back
 //     command cannot run            give the trial back; end 78
 //     needs more than is free       give the trial back; pause
+//     can neither end in the time left nor save
+//                                   give the trial back; end 75
 //   trainer not ready               give the trial back; pause, or end 77 after three in a row
 //   result                          keep it; pause where others have filled the device
 //   trial returned                  discard its files; give it back
@@ -38,6 +45,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/bytes.h"
+#include "common/protocol/trainer_protocol.h"
 #include "common/protocol/worker_exchange.h"
 #include "spdlog/common.h"
 #include "worker/agent/attempt/attempt_runner.h"
@@ -53,6 +61,7 @@ struct AgentState {
   LeaseRef lease;                       // of the last trial that it was given
   bool asked = false;                   // for a trial, since it registered or was given one
   bool work_remains = true;
+  bool away = false;        // the server did not answer the last time that a trial was asked for
   std::string waiting_for;  // as it was last said
   int num_failures = 0;     // of the trainer's start, in a row
   int64_t num_finished = 0;
@@ -61,7 +70,11 @@ struct AgentState {
 // The worker's circumstances at the time of the event.
 struct AgentView {
   StopLevel stop = StopLevel::kRun;
-  absl::Duration running;    // since the start
+  absl::Duration running;  // since the start
+  absl::Duration idle;     // without a trial, since it registered at the earliest
+  // Until it has to begin to end for its time limit.
+  absl::Duration left = absl::InfiniteDuration();
+  absl::Duration start;      // what a trainer takes to be ready
   bool owes = false;         // results that the server has not
   bool reads_again = false;  // data that cannot be read now will be tried again
 };
@@ -90,6 +103,7 @@ struct TrialAnswer {
   Registration registration;  // that the call was made with
   Bytes free;                 // after the call, which may have waited
   absl::Status command;       // CheckCommand's, where there is a trial
+  bool saves = true;          // the next attempt of a trial can go on where one was stopped
 };
 struct TrainerNotReady {
   absl::Status why;
@@ -140,6 +154,11 @@ struct AgentStep {
 
 AgentStep Next(AgentState state, const AgentEvent& event, const AgentView& view,
                const AgentOptions& options);
+
+// Whether the next attempt of a trial could go on where one was stopped, with the trainer that said
+// `hello`. A program that does not speak the protocol knows only of a folder that its command
+// names.
+bool SavesTrials(const AgentOptions& options, const Hello& hello);
 
 // Whether trials of the assignment's study, which is among `studies`, have all that the command
 // names.

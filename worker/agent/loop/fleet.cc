@@ -84,13 +84,11 @@ ExitCode CombineExitCodes(std::span<const int> codes) {
   return kGravestFirst[gravest];
 }
 
-std::vector<std::string> CardArguments(const std::vector<std::string>& own, const GpuState& gpu,
-                                       const std::string& name) {
+std::vector<std::string> GpuArguments(const std::vector<std::string>& own, const GpuState& gpu,
+                                      const std::string& name) {
   std::vector<std::string> arguments = own;
   arguments.insert(arguments.end(), {"--gpu", gpu.uuid});
-  if (!name.empty()) {
-    arguments.insert(arguments.end(), {"--name", absl::StrCat(name, ":gpu", gpu.index)});
-  }
+  if (!name.empty()) arguments.insert(arguments.end(), {"--name", name});
   return arguments;
 }
 

@@ -13,12 +13,12 @@
 namespace hpo::agent {
 namespace {
 
+constexpr int kWatched[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+
 sigset_t WatchedSignals() {
   sigset_t watched;
   sigemptyset(&watched);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
-    sigaddset(&watched, signal);
-  }
+  for (const int number : kWatched) sigaddset(&watched, number);
   return watched;
 }
 
@@ -41,13 +41,28 @@ bool StopSignal::WaitFor(absl::Duration timeout) {
 
 void StopSignal::SetEndingTime(absl::Duration time) {
   const int64_t nanoseconds = absl::ToInt64Nanoseconds(time);
-  if (ending_time_.exchange(nanoseconds) != nanoseconds) ending_time_changed_.Notify();
+  if (ending_time_.exchange(nanoseconds) != nanoseconds) drain_time_changed_.Notify();
 }
 
-SignalWatcher::SignalWatcher(StopSignal& stop, const Clock& clock, absl::Duration time_limit)
-    : stop_(stop), clock_(clock), time_limit_(time_limit), began_(clock.Monotonic()) {
+void StopSignal::SetTimeLimit(absl::Duration began, absl::Duration limit) {
+  began_ = absl::ToInt64Nanoseconds(began);
+  time_limit_ = absl::ToInt64Nanoseconds(limit);
+  drain_time_changed_.Notify();
+}
+
+absl::Duration StopSignal::DrainAt() const {
+  const int64_t nanoseconds = time_limit_.load();
+  if (nanoseconds == std::numeric_limits<int64_t>::max()) return absl::InfiniteDuration();
+  const absl::Duration limit = absl::Nanoseconds(nanoseconds);
+  return absl::Nanoseconds(began_.load()) + std::max(limit - ending_time(), limit / 2);
+}
+
+SignalWatcher::SignalWatcher(StopSignal& stop, const Clock& clock) : stop_(stop), clock_(clock) {
   const sigset_t watched = WatchedSignals();
   pthread_sigmask(SIG_BLOCK, &watched, nullptr);
+  // Linux keeps a blocked signal also where it is ignored; POSIX does not say so. And what a
+  // process ignores, the programs that it starts ignore as well.
+  for (const int number : kWatched) signal(number, SIG_DFL);
   signals_.Reset(signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
   HPO_CHECK(signals_.ok());
   thread_ = std::thread([this] { Watch(); });
@@ -62,11 +77,11 @@ void SignalWatcher::Watch() {
   for (;;) {
     pollfd events[] = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
                        {.fd = end_.fd(), .events = POLLIN, .revents = 0},
-                       {.fd = stop_.ending_time_fd(), .events = POLLIN, .revents = 0}};
+                       {.fd = stop_.drain_time_fd(), .events = POLLIN, .revents = 0}};
     const absl::Duration wait =
-        stop_.raised() ? absl::InfiniteDuration() : DrainAt() - clock_.Monotonic();
+        stop_.raised() ? absl::InfiniteDuration() : stop_.DrainAt() - clock_.Monotonic();
     poll(events, 3, PollTimeout(wait));
-    if (events[2].revents != 0) stop_.ClearEndingTimeChanged();
+    if (events[2].revents != 0) stop_.ClearDrainTimeChanged();
     DrainIfDue();
     signalfd_siginfo info{};
     while (read(signals_.get(), &info, sizeof info) == sizeof info) {
@@ -76,12 +91,8 @@ void SignalWatcher::Watch() {
   }
 }
 
-absl::Duration SignalWatcher::DrainAt() const {
-  return began_ + std::max(time_limit_ - stop_.ending_time(), time_limit_ / 2);
-}
-
 void SignalWatcher::DrainIfDue() {
-  if (stop_.raised() || clock_.Monotonic() < DrainAt()) return;
+  if (stop_.raised() || clock_.Monotonic() < stop_.DrainAt()) return;
   stop_.Raise();
   spdlog::info("the time limit is near: giving the trial back");
 }

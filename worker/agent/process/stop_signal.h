@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <limits>
 #include <thread>
 
 #include "absl/time/time.h"
@@ -36,29 +38,37 @@ class StopSignal {
   void SetEndingTime(absl::Duration time);
   absl::Duration ending_time() const { return absl::Nanoseconds(ending_time_.load()); }
 
-  // For poll(): POLLIN from a SetEndingTime() that changed it until the next clear.
-  int ending_time_fd() const { return ending_time_changed_.fd(); }
-  void ClearEndingTimeChanged() { ending_time_changed_.Clear(); }
+  // The worker may run until `limit` after `began`, a monotonic time.
+  void SetTimeLimit(absl::Duration began, absl::Duration limit);
+  // When it has to begin to end for that, a monotonic time: its ending time before the limit, half
+  // way where that is later; infinite without a limit.
+  absl::Duration DrainAt() const;
+
+  // For poll(): POLLIN from a change of DrainAt() until the next clear.
+  int drain_time_fd() const { return drain_time_changed_.fd(); }
+  void ClearDrainTimeChanged() { drain_time_changed_.Clear(); }
 
  private:
   std::atomic<int> level_{static_cast<int>(StopLevel::kRun)};
   std::atomic<int64_t> ending_time_{absl::ToInt64Nanoseconds(kEndingTime)};
+  // Nanoseconds; the most that there are stand for an infinite limit.
+  std::atomic<int64_t> began_{0};
+  std::atomic<int64_t> time_limit_{std::numeric_limits<int64_t>::max()};
   WakeUp wake_;
-  WakeUp ending_time_changed_;
+  WakeUp drain_time_changed_;
 };
 
-// Raises `stop` for each SIGTERM, SIGINT and SIGUSR1 (Slurm's warning) that the process gets.
-// Several within kOneWish count once: `timeout`, batch systems and terminals with a wrapper send
-// the same wish to the process and again to its group. Make it before any other thread: it blocks
-// those signals in the caller, and threads inherit that.
+// Raises `stop` for each SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 (the warnings of Slurm and submitit)
+// that the process gets, also where its parent ignored or blocked them: submitit's jobs begin with
+// SIGTERM ignored. Several within kOneWish count once: `timeout`, batch systems and terminals with
+// a wrapper send the same wish to the process and again to its group. Make it before any other
+// thread: it blocks those signals in the caller, and threads inherit that.
 class SignalWatcher {
  public:
   static constexpr absl::Duration kOneWish = absl::Seconds(1);
 
-  // Raises `stop` to kDrain, too, its ending time before `time_limit` has passed (half way, where
-  // that is later). Both outlive the watcher.
-  SignalWatcher(StopSignal& stop, const Clock& clock,
-                absl::Duration time_limit = absl::InfiniteDuration());
+  // Raises `stop` to kDrain, too, at stop.DrainAt(). Both outlive the watcher.
+  SignalWatcher(StopSignal& stop, const Clock& clock);
   ~SignalWatcher();
   SignalWatcher(const SignalWatcher&) = delete;
   SignalWatcher& operator=(const SignalWatcher&) = delete;
@@ -66,15 +76,11 @@ class SignalWatcher {
  private:
   void Watch();
   void Take(int signal);
-  absl::Duration DrainAt() const;
   void DrainIfDue();
 
   StopSignal& stop_;
   const Clock& clock_;
-  const absl::Duration time_limit_;
-  // Monotonic times.
-  const absl::Duration began_;
-  absl::Duration last_ = -absl::InfiniteDuration();  // the last one that counted
+  absl::Duration last_ = -absl::InfiniteDuration();  // monotonic, the last one that counted
   UniqueFd signals_;
   WakeUp end_;
   std::thread thread_;

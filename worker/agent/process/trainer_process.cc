@@ -48,6 +48,9 @@ struct ChildPlan {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
+  // Batch systems send their warnings to every process of a job; they are meant for the worker.
+  signal(SIGUSR1, SIG_IGN);
+  signal(SIGUSR2, SIG_IGN);
   dup2(plan.null, STDIN_FILENO);
   dup2(plan.log, STDOUT_FILENO);
   dup2(plan.log, STDERR_FILENO);

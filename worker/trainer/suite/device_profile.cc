@@ -107,6 +107,7 @@ absl::StatusOr<DeviceProfile> ProfileCard(const std::string& name, const std::st
     return absl::UnavailableError(absl::StrCat(name, ": NVML knows no card ", profile.uuid,
                                                "; it has ", DescribeGpus(after)));
   }
+  profile.uuid = card_after->uuid;
   profile.driver = card_after->driver;
   profile.total = use.total;
   profile.workspace = use.live;
@@ -135,8 +136,14 @@ Bytes BaseBytes(const GpuState& before, const GpuState& after, int64_t pid, Byte
 }
 
 std::optional<GpuState> FindCard(std::span<const GpuState> cards, const std::string& uuid) {
-  const auto found = std::find_if(cards.begin(), cards.end(),
-                                  [&uuid](const GpuState& card) { return card.uuid == uuid; });
+  // "GPU-..." or "MIG-...": without that word the digits are the same.
+  static constexpr size_t kWord = 4;
+  const auto digits = [](const std::string& text) {
+    return text.substr(std::min(kWord, text.size()));
+  };
+  const auto found = std::find_if(cards.begin(), cards.end(), [&](const GpuState& card) {
+    return digits(card.uuid) == digits(uuid);
+  });
   if (found == cards.end()) return std::nullopt;
   return *found;
 }

@@ -27,7 +27,8 @@ absl::StatusOr<DeviceProfile> ProfileDevice(const std::string& device,
 // use changes. Never negative.
 Bytes BaseBytes(const GpuState& before, const GpuState& after, int64_t pid, Bytes reserved);
 
-// The card named `uuid` in `cards`; nullopt without one.
+// The card named `uuid` in `cards`; nullopt without one. CUDA names a MIG device as if it were a
+// GPU.
 std::optional<GpuState> FindCard(std::span<const GpuState> cards, const std::string& uuid);
 
 }  // namespace hpo::trainer

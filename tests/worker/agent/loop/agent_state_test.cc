@@ -23,6 +23,7 @@ std::string Text(const AgentState& state) {
   if (state.database) parts.push_back(absl::StrCat("serves ", *state.database));
   if (state.lease != LeaseRef{}) parts.push_back(absl::StrCat("#", state.lease.trial.number.value));
   if (state.asked) parts.emplace_back("asked");
+  if (state.away) parts.emplace_back("away");
   if (!state.work_remains) parts.emplace_back("no work");
   if (!state.waiting_for.empty()) parts.push_back(absl::StrCat("waits for ", state.waiting_for));
   if (state.num_failures > 0) parts.push_back(absl::StrCat("failures ", state.num_failures));
@@ -410,6 +411,100 @@ TEST(CheckCommand, NamesWhatTrialsOfTheStudyDoNotHave) {
     EXPECT_EQ(checked.ok(), message.empty()) << checked;
     EXPECT_THAT(std::string(checked.message()), HasSubstr(message));
   }
+}
+
+// ---- The end of a worker that is not needed any more ----
+
+AgentOptions MaxIdle(absl::Duration time) {
+  AgentOptions options = LoopOptions();
+  options.max_idle = time;
+  return options;
+}
+
+TEST(AgentState, EndsWhereItHasHadNoTrialForTooLong) {
+  const AgentView early{.idle = absl::Seconds(50)};
+  const AgentView late{.idle = absl::Minutes(1)};
+  const AgentView owing{.idle = absl::Minutes(1), .owes = true};
+  const std::string idle = "log no trial for 1m (--max-idle)";
+  ExpectLoopRows(
+      {
+          {"not yet", Serving({.asked = true}), MachineSeen{.may_take = true}, early,
+           "serves db, asked", "ask 10s"},
+          {"now", Serving({.asked = true}), MachineSeen{.may_take = true}, late, "serves db, asked",
+           idle + "; end 0"},
+          {"a result is owed", Serving(), MachineSeen{.may_take = true}, owing, "serves db",
+           idle + "; work may remain; end 75"},
+          {"the GPU does not answer", Serving(), MachineSeen{}, late, "serves db",
+           idle + "; work may remain; end 75"},
+          {"the server does not answer", Serving({.away = true}), MachineSeen{.may_take = true},
+           late, "serves db, away", idle + "; work may remain; end 75"},
+      },
+      MaxIdle(absl::Minutes(1)));
+}
+
+TEST(AgentState, RemembersWhetherTheServerAnswers) {
+  ExpectLoopRows({
+      {"it does not",
+       Serving(),
+       CallFailed(Rpc::kAcquireTrial, kAway),
+       {},
+       "serves db, away",
+       "pause (away)"},
+      {"it does again", Serving({.away = true}), Answered(), {}, "serves db", ""},
+  });
+}
+
+TEST(AgentState, TakesNoTrialThatCouldNotStartInTheTimeLeft) {
+  const AgentView enough{.left = absl::Seconds(20), .start = absl::Seconds(20)};
+  const AgentView too_little{.left = absl::Seconds(19), .start = absl::Seconds(20)};
+  ExpectLoopRows({
+      {"enough", Serving(), MachineSeen{.may_take = true}, enough, "serves db, asked", "ask 0"},
+      {"too little", Serving(), MachineSeen{.may_take = true}, too_little, "serves db",
+       "log the time limit is near: no trial could start and save any more; end 75"},
+  });
+}
+
+TEST(AgentState, GivesATrialBackThatCanNeitherEndNorSaveInTheTimeLeft) {
+  const AgentView view{.left = absl::Minutes(20)};
+  const auto answer = [](absl::Duration longest, bool saves) {
+    TrialAnswer assigned = Assigned();
+    assigned.answer.assignment->longest_time = longest;
+    assigned.saves = saves;
+    return assigned;
+  };
+  ExpectLoopRows({
+      {"it ends in time", Serving(), answer(absl::Minutes(20), false), view, "serves db, #4",
+       "run"},
+      {"it can save", Serving(), answer(absl::Minutes(21), true), view, "serves db, #4", "run"},
+      {"no limit", Serving(), answer(absl::Hours(90), false), {}, "serves db, #4", "run"},
+      {"neither", Serving(), answer(absl::Minutes(21), false), view, "serves db, #4",
+       "give #4 back PREEMPTED; log trials of study s take up to 21m, 20m are left to this worker, "
+       "and its program saves no checkpoints; end 75"},
+  });
+}
+
+TEST(AgentState, KnowsWhetherAProgramSaves) {
+  AgentOptions options = LoopOptions();
+  const Hello stops{.capabilities = {"stop"}};
+  EXPECT_FALSE(SavesTrials(options, stops)) << "there is no folder";
+  options.checkpoints.root = "/checkpoints";
+  EXPECT_TRUE(SavesTrials(options, stops));
+  EXPECT_FALSE(SavesTrials(options, Hello{}));
+  options.command.text = "train.py --lr {lr}";
+  EXPECT_FALSE(SavesTrials(options, stops)) << "what runs it speaks for itself";
+  options.command.text = "train.py --lr {lr} --resume {checkpoint_dir}";
+  EXPECT_TRUE(SavesTrials(options, stops));
+}
+
+TEST(AgentState, EndsWhereItIsDrained) {
+  AgentOptions options = LoopOptions();
+  options.worker = "w";
+  const std::string drained = "log drained: w gets no trials until hpo worker resume w; ";
+  const TrialAnswer answer = Answered({.draining = true, .drained = true});
+  ExpectLoopRows(
+      {{"with nothing left", Serving(), answer, {}, "serves db", drained + "end 0"},
+       {"with a result that is owed", Serving(), answer, kOwing, "serves db", drained + "end 75"}},
+      options);
 }
 
 }  // namespace

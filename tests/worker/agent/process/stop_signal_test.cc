@@ -43,7 +43,7 @@ TEST(StopSignal, WaitingEndsWithTheTimeOrTheRaise) {
 }
 
 TEST(SignalWatcher, EachSignalDrainsAndALaterOneEnds) {
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) {
     SCOPED_TRACE(signal);
     StopSignal stop;
     SimulatedClock clock;
@@ -56,6 +56,36 @@ TEST(SignalWatcher, EachSignalDrainsAndALaterOneEnds) {
     ASSERT_TRUE(AwaitRaise(stop));
     EXPECT_EQ(stop.level(), StopLevel::kNow);
   }
+}
+
+// Jobs of submitit begin with SIGTERM ignored, and a shell may block what it likes.
+TEST(SignalWatcher, HearsWhatItsParentIgnoredOrBlocked) {
+  for (const int number : {SIGTERM, SIGUSR1, SIGUSR2}) {
+    SCOPED_TRACE(number);
+    signal(number, SIG_IGN);
+    StopSignal stop;
+    SimulatedClock clock;
+    const SignalWatcher watcher(stop, clock);
+    kill(getpid(), number);
+    ASSERT_TRUE(AwaitRaise(stop));
+    struct sigaction now {};
+    sigaction(number, nullptr, &now);
+    EXPECT_EQ(now.sa_handler, SIG_DFL) << "what this process starts would ignore it, too";
+  }
+}
+
+TEST(SignalWatcher, ATimeLimitThatIsLearntLaterCounts) {
+  StopSignal stop;
+  SimulatedClock clock;
+  const SignalWatcher watcher(stop, clock);
+  EXPECT_EQ(stop.DrainAt(), absl::InfiniteDuration());
+  EXPECT_FALSE(stop.WaitFor(absl::Milliseconds(20)));
+  const absl::Duration began = clock.Monotonic();
+  stop.SetTimeLimit(began, absl::Minutes(10));
+  EXPECT_EQ(stop.DrainAt(), began + absl::Minutes(10) - StopSignal::kEndingTime);
+  clock.Advance(absl::Minutes(9));
+  stop.SetTimeLimit(began, absl::Minutes(10));
+  ASSERT_TRUE(AwaitRaise(stop));
 }
 
 TEST(SignalWatcher, OneWishSentTwiceIsOneWish) {
@@ -77,7 +107,8 @@ TEST(SignalWatcher, DrainsBeforeTheTimeLimit) {
   StopSignal stop;
   const SystemClock clock;
   const absl::Duration began = clock.Monotonic();
-  const SignalWatcher watcher(stop, clock, absl::Milliseconds(40));
+  stop.SetTimeLimit(began, absl::Milliseconds(40));
+  const SignalWatcher watcher(stop, clock);
   ASSERT_TRUE(AwaitRaise(stop));
   EXPECT_EQ(stop.level(), StopLevel::kDrain);
   EXPECT_GE(clock.Monotonic() - began, absl::Milliseconds(20));
@@ -86,14 +117,16 @@ TEST(SignalWatcher, DrainsBeforeTheTimeLimit) {
 TEST(SignalWatcher, LeavesTimeToSaveBeforeALongLimit) {
   StopSignal stop;
   const SystemClock clock;
-  const SignalWatcher watcher(stop, clock, StopSignal::kEndingTime + absl::Milliseconds(1));
+  const SignalWatcher watcher(stop, clock);
+  stop.SetTimeLimit(clock.Monotonic(), StopSignal::kEndingTime + absl::Milliseconds(1));
   EXPECT_FALSE(stop.WaitFor(absl::Milliseconds(50)));  // half of the minute is later
 }
 
 TEST(SignalWatcher, LeavesTheTimeThatTheRunningTrialNeeds) {
   StopSignal stop;
   SimulatedClock clock;
-  const SignalWatcher watcher(stop, clock, absl::Minutes(10));
+  const SignalWatcher watcher(stop, clock);
+  stop.SetTimeLimit(clock.Monotonic(), absl::Minutes(10));
   clock.Advance(absl::Minutes(6));
   EXPECT_FALSE(stop.WaitFor(absl::Milliseconds(20)));
   stop.SetEndingTime(absl::Minutes(4) + absl::Seconds(1));

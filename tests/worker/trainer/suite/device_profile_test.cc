@@ -33,6 +33,9 @@ TEST(FindCard, ByItsUuid) {
   const std::vector<GpuState> cards = {Card(GiB(1))};
   EXPECT_TRUE(FindCard(cards, "GPU-a").has_value());
   EXPECT_FALSE(FindCard(cards, "GPU-b").has_value());
+  std::vector<GpuState> divided = cards;
+  divided.front().uuid = "MIG-a";
+  EXPECT_TRUE(FindCard(divided, "GPU-a").has_value()) << "CUDA does not say that it is one";
 }
 
 TEST(ProfileDevice, OfACpuIsItsKernelsAndNoBytes) {
