@@ -19,8 +19,8 @@
 #include "common/tls/identity.h"
 #include "common/tls/relay.h"
 #include "server/access/access_control.h"
+#include "server/access/client_verifier.h"
 #include "server/access/token_registry.h"
-#include "server/rpc/client_verifier.h"
 
 namespace hpo::server {
 

@@ -1,5 +1,5 @@
 // Tested by tests/server/rpc/tls_gate_test.cc.
-#include "server/rpc/client_verifier.h"
+#include "server/access/client_verifier.h"
 
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
