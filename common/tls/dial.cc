@@ -195,9 +195,10 @@ absl::Status TakeFailure(const JoinString& join, const Verdict& verdict, int err
                      "its token has expired or was replaced; ask for a new one (hpo admin token "
                      "rotate)");
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-      return Refused(join,
-                     "the server's database does not know its token; was the database "
-                     "replaced? Take a new join string from the server");
+      return absl::UnauthenticatedError(absl::StrCat(
+          "the database of hpo-server at ", join.Address(),
+          " does not know the token of the join string; was the database replaced? Take a new join "
+          "string from the server"));
     case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
     case SSL_R_TLSV1_ALERT_INTERNAL_ERROR:
       return absl::UnavailableError(absl::StrCat("hpo-server at ", join.Address(),

@@ -18,8 +18,9 @@ struct Dialed {
 // Blocks for at most `timeout`. OK once the server has sent its first byte: in TLS 1.3 a client
 // learns only then that it is admitted.
 //   Unavailable       the address cannot be reached or does not answer in time; may work later
-//   Unauthenticated   what answers is another server, or speaks no TLS; nothing was proved to it
-//   PermissionDenied  the server does not accept the join string: unknown, revoked or expired
+//   Unauthenticated   what answers is another server, or one with another database, or speaks no
+//                     TLS
+//   PermissionDenied  the server does not accept the join string any more: revoked or expired
 absl::StatusOr<Dialed> Dial(const JoinString& join, absl::Duration timeout);
 
 // Whether the same join string may work later.

@@ -116,15 +116,22 @@ absl::Status Forwarder::Check() {
     }
     const absl::StatusOr<Dialed> dialed = Dial(*join, options_.dial_timeout);
     result = dialed.status();
-    if (dialed.ok()) close(dialed->socket);
+    if (!dialed.ok()) return;
+    close(dialed->socket);
+    absl::MutexLock lock(&mutex_);
+    was_admitted_ = true;
   });
   dialing.join();
   return result;
 }
 
-void Forwarder::Note(const absl::Status& status) {
+void Forwarder::Note(absl::Status status) {
   {
     absl::MutexLock lock(&mutex_);
+    was_admitted_ = was_admitted_ || status.ok();
+    if (absl::IsUnauthenticated(status) && was_admitted_) {
+      status = absl::UnavailableError(status.message());
+    }
     if (status == status_) return;
     status_ = status;
   }

@@ -40,7 +40,8 @@ class Forwarder {
   const std::string& address() const { return address_; }
   // Connects once, and says how it went (Dial). Blocks for up to the dial timeout.
   absl::Status Check();
-  // How the last connection went.
+  // How the last connection went. Once one was admitted, another server at the address is
+  // Unavailable: somebody started a wrong one, and clients of the right one wait for it.
   absl::Status status() const;
 
  private:
@@ -48,7 +49,7 @@ class Forwarder {
 
   void Run();
   void Forward(int connection);
-  void Note(const absl::Status& status);
+  void Note(absl::Status status);
 
   const std::string address_;
   const bool own_process_;
@@ -57,6 +58,7 @@ class Forwarder {
   const int wake_;
   mutable absl::Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  bool was_admitted_ ABSL_GUARDED_BY(mutex_) = false;
   Relay relay_;
   std::thread thread_;
 };

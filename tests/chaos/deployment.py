@@ -41,12 +41,19 @@ def free_port():
         return listener.getsockname()[1]
 
 
+# Whether servers speak TLS: calls go through hpo connect, and workers have a join string.
+TLS = bool(os.environ.get("HPO_CHAOS_TLS"))
+
+
 class Deployment:
-    """One folder: a database, the server on it, workers with the scripted trainer. Closed by `with`."""
+    """One folder: a database, the server on it, workers with the scripted trainer. Closed by `with`. `address` leads
+    to the server, whatever it speaks."""
 
     def __init__(self, trials=100, seed=1, ttl="4s", keep=False):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hpo-chaos-"))
-        self.address = f"127.0.0.1:{free_port()}"
+        self.listen = f"127.0.0.1:{free_port()}"
+        self.address = f"127.0.0.1:{free_port()}" if TLS else self.listen
+        self.forwarder = None
         self.ttl = ttl
         self.keep = keep
         self.server = None
@@ -81,8 +88,10 @@ class Deployment:
     def start_server(self, database="hpo.db", studies=None, seconds=60):
         ready = self.folder / "address"
         ready.unlink(missing_ok=True)
-        words = [BIN / "hpo-server", "--db", self.folder / database, "--listen", self.address,
+        words = [BIN / "hpo-server", "--db", self.folder / database, "--listen", self.listen,
                  "--address-file", ready, "--lease-ttl", self.ttl]
+        if TLS:
+            words.append("--tls")
         for study in [self.study_file] if studies is None else studies:
             words += ["--study", study]
         self.server = self.launch("server", *words, environment={
@@ -92,15 +101,32 @@ class Deployment:
                    "the server's address", seconds)
         if not self.server.alive():
             raise AssertionError(f"the server ended at its start: {self.server.output()[-2000:]}")
+        if TLS and self.forwarder is None:
+            self.forwarder = self._forward()
         return self.server
+
+    def _forward(self):
+        """hpo connect, as a person with every right."""
+        ready = self.folder / "forwarded"
+        forwarder = self.launch("connect", BIN / "hpo", "connect", "--listen", self.address, "--address-file", ready,
+                                environment={"HPO_JOIN": self._join("admin")})
+        wait_until(lambda: not forwarder.alive() or ready.exists(), "hpo connect")
+        if not forwarder.alive():
+            raise AssertionError(f"hpo connect ended: {forwarder.output()[-2000:]}")
+        return forwarder
+
+    def _join(self, name):
+        return (self.folder / f"hpo.db.access/join-{name}").read_text().split()[-1]
 
     def restart_server(self, **options):
         self.server.kill9()
         return self.start_server(**options)
 
     def worker_command(self, name, state, server=None):
-        return [BIN / "hpo-worker", "--server", server or self.address, "--device", "cpu",
-                "--memory-limit", "1GiB", "--name", name, "--state-dir",
+        """`server`: in place of the deployment's, such as a proxy."""
+        join = TLS and server in (None, self.address)
+        return [BIN / "hpo-worker", *(["--join", self._join("work")] if join else ["--server", server or self.address]),
+                "--device", "cpu", "--memory-limit", "1GiB", "--name", name, "--state-dir",
                 self.folder / f"state-{state}", "--trainer", FAKE_TRAINER]
 
     def start_worker(self, name, server=None, environment=None):

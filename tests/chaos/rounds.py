@@ -18,7 +18,7 @@ import grpc
 
 from client import Channel, Worker
 from comparison import differences, image, settled_image
-from deployment import Deployment, trainers_of, wait_until
+from deployment import TLS, Deployment, trainers_of, wait_until
 from ledger import Ledger
 from proxy import Proxy
 from simulated_client import Gate
@@ -159,6 +159,11 @@ class Chapter:
             rival.register()
 
     def wrong_database(self):
+        """By TLS it is another server, which ends a worker that the right one has never admitted."""
+        if TLS:
+            with contextlib.closing(Channel(self.deployment.address)) as channel:
+                wait_until(lambda: {worker.name for worker in self.real} <= {
+                    worker["name"] for worker in channel.study("chaos")["workers"]}, "the workers", RECOVERY_S)
         self.deployment.server.kill9()
         self.deployment.start_server(database="other.db", studies=[])
         time.sleep(0.3)

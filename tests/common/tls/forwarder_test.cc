@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -79,14 +80,16 @@ TEST(Forwarder, ProvesNothingToAServerWithAnotherCertificate) {
 TEST(Forwarder, SaysWhyTheServerRefuses) {
   const struct {
     int error;
+    absl::StatusCode code;
     const char* words;
-  } cases[] = {{X509_V_ERR_CERT_REVOKED, "revoked"},
-               {X509_V_ERR_CERT_HAS_EXPIRED, "expired"},
-               {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, "does not know its token"}};
+  } cases[] = {{X509_V_ERR_CERT_REVOKED, absl::StatusCode::kPermissionDenied, "revoked"},
+               {X509_V_ERR_CERT_HAS_EXPIRED, absl::StatusCode::kPermissionDenied, "expired"},
+               {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, absl::StatusCode::kUnauthenticated,
+                "does not know the token"}};
   for (const auto& test : cases) {
     const EchoServer server([&test](const X509*) { return test.error; });
     const absl::Status status = ForwarderOf(server.Join())->Check();
-    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+    EXPECT_EQ(status.code(), test.code) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(test.words));
     EXPECT_FALSE(MayWorkLater(status));
   }
@@ -100,6 +103,35 @@ TEST(Forwarder, AServerThatIsAwayMayComeBack) {
   }
   const absl::Status status = ForwarderOf(join)->Check();
   EXPECT_TRUE(MayWorkLater(status)) << status;
+}
+
+TEST(Forwarder, WaitsForItsServerWhereAnotherOneAnswersForAWhile) {
+  const EchoServer server;
+  const EchoServer wrong;
+  std::atomic<int> port = server.Join().port;
+  const auto forwarder = Forwarder::StartForThisProcess({.join =
+                                                             [&] {
+                                                               JoinString join = server.Join();
+                                                               join.port = port;
+                                                               return join;
+                                                             },
+                                                         .on_change = nullptr})
+                             .value();
+  const auto connect = [&forwarder](const std::string& expected) {
+    const int end = ConnectTo(forwarder->address());
+    EXPECT_EQ(ReadAll(end, 1), expected);
+    close(end);
+  };
+  port = wrong.Join().port;
+  connect("");
+  EXPECT_EQ(forwarder->status().code(), absl::StatusCode::kUnauthenticated);
+  port = server.Join().port;
+  connect("!");
+  EXPECT_TRUE(forwarder->status().ok()) << forwarder->status();
+  port = wrong.Join().port;
+  connect("");
+  EXPECT_TRUE(MayWorkLater(forwarder->status())) << forwarder->status();
+  EXPECT_THAT(std::string(forwarder->status().message()), HasSubstr("Nothing was proved to it"));
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ class Secrets(Secured):
         for name, content in certificate.items():
             (self.access / name).write_bytes(content)
         self.start_secured()
-        self.refused(self.run_as(stale, "status"), "does not know its token")
+        self.refused(self.run_as(stale, "status"), "does not know the token")
 
 
 class Impostor:
