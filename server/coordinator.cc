@@ -180,6 +180,7 @@ absl::Status Coordinator::Serve(const CoordinatorOptions& options) {
   const RpcApis apis{.studies = studies_,
                      .workers = workers_,
                      .admin = admin_,
+                     .fleet = fleet_,
                      .optuna = optuna_,
                      .access = access_,
                      .tokens = *tokens_};

@@ -181,38 +181,45 @@ void TlsGate::Begin(int connection) {
   handshake->socket = connection;
   handshake->client.from = AddressOf(connection);
   handshake->deadline = absl::Now() + options_.handshake_timeout;
-  handshake->tls = verifier_->NewHandshake(handshake->client);
   const int on = 1;
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   setsockopt(connection, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-  SSL_set_fd(handshake->tls.get(), connection);
   epoll_event event{.events = EPOLLIN, .data = {.u64 = id}};
   epoll_ctl(epoll_, EPOLL_CTL_ADD, connection, &event);
-  Continue(*pending_.emplace(id, std::move(handshake)).first->second);
+  by_host_[HostOf(handshake->client.from)].insert(id);
+  pending_.emplace(id, std::move(handshake));
 }
 
 // The oldest of the address that has most of them: a stranger with many connections makes room
 // among its own.
 void TlsGate::MakeRoom() {
-  std::map<std::string, size_t> counts;
-  for (const auto& [id, handshake] : pending_) ++counts[HostOf(handshake->client.from)];
   const auto most = std::max_element(
-      counts.begin(), counts.end(),
-      [](const auto& one, const auto& other) { return one.second < other.second; });
-  for (const auto& [id, handshake] : pending_) {
-    if (HostOf(handshake->client.from) != most->first) continue;
-    Refuse(*handshake, "too many connections at once that have not proved a token");
-    pending_.erase(id);
-    return;
-  }
+      by_host_.begin(), by_host_.end(),
+      [](const auto& one, const auto& other) { return one.second.size() < other.second.size(); });
+  const uint64_t oldest = *most->second.begin();
+  Refuse(*pending_.at(oldest), "too many connections at once that have not proved a token");
+  Drop(oldest);
+}
+
+void TlsGate::Drop(uint64_t id) {
+  const auto handshake = pending_.find(id);
+  const auto host = by_host_.find(HostOf(handshake->second->client.from));
+  host->second.erase(id);
+  if (host->second.empty()) by_host_.erase(host);
+  pending_.erase(handshake);
 }
 
 void TlsGate::Continue(Handshake& handshake) {
   ERR_clear_error();
+  // Not before there is something to read: one that says nothing costs next to nothing.
+  if (handshake.tls == nullptr) {
+    handshake.tls = verifier_->NewHandshake(handshake.client);
+    SSL_set_fd(handshake.tls.get(), handshake.socket);
+  }
   const int result = SSL_accept(handshake.tls.get());
   if (result > 0) {
     Admit(handshake);
-    pending_.erase(handshake.id);
+    Drop(handshake.id);
     return;
   }
   const int error = SSL_get_error(handshake.tls.get(), result);
@@ -227,7 +234,7 @@ void TlsGate::Continue(Handshake& handshake) {
   Refuse(handshake, !handshake.client.why.empty() ? handshake.client.why
                     : left                        ? "the client left before it proved a token"
                                                   : words);
-  pending_.erase(handshake.id);
+  Drop(handshake.id);
 }
 
 void TlsGate::Refuse(const Handshake& handshake, const std::string& why) {
@@ -289,7 +296,7 @@ int TlsGate::EndLate() {
     Refuse(*pending_.begin()->second,
            absl::StrCat("no token was proved within ",
                         absl::FormatDuration(options_.handshake_timeout)));
-    pending_.erase(pending_.begin());
+    Drop(pending_.begin()->first);
   }
   if (pending_.empty()) return -1;
   const absl::Duration left = pending_.begin()->second->deadline - now;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -70,6 +71,7 @@ class TlsGate {
   std::function<bool(const char*, size_t)> GuardOf(const Caller& caller);
   void Refuse(const Handshake& handshake, const std::string& why);
   void MakeRoom();
+  void Drop(uint64_t id);
   // Ends those that took too long. Milliseconds until the next one does; -1: there is none.
   int EndLate();
 
@@ -82,6 +84,7 @@ class TlsGate {
   const int wake_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, std::unique_ptr<Handshake>> pending_;  // by id, which grows with age
+  std::map<std::string, std::set<uint64_t>> by_host_;       // ids of pending_
   absl::Mutex mutex_;
   std::vector<int> taken_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -137,7 +137,7 @@ TEST_F(TlsGateTest, AnUnknownSecretIsRefused) {
   join.secret[3] ^= 1;
   const Client stranger(join);
   const absl::Status status = stranger.forwarder->Check();
-  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << status;
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated) << status;
   EXPECT_THAT(Audit(), HasSubstr("no such token"));
 }
 
