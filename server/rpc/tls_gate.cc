@@ -56,9 +56,8 @@ std::string HostOf(const std::string& address) { return address.substr(0, addres
 // Two connected sockets of which the second one sees the first one under `name`.
 std::optional<std::pair<int, int>> NamedPair(const std::string& name) {
   std::array<int, 2> ends{};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    return std::nullopt;
-  }
+  constexpr int kKind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+  if (socketpair(AF_UNIX, kKind, 0, ends.data()) != 0) return std::nullopt;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, name.data(),
@@ -248,7 +247,6 @@ void TlsGate::Refuse(const Handshake& handshake, const std::string& why) {
        .what = "",
        .result = "UNAUTHENTICATED",
        .why = why});
-  spdlog::debug("a connection from {} is refused: {}", handshake.client.from, why);
 }
 
 void TlsGate::Admit(Handshake& handshake) {
