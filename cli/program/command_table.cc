@@ -13,6 +13,7 @@
 #include "cli/commands/single_commands.h"
 #include "cli/commands/study_group.h"
 #include "cli/commands/trial_group.h"
+#include "cli/fleet/fleet_group.h"
 #include "cli/memory/memory_group.h"
 #include "cli/program/completion.h"
 #include "common/base/status.h"
@@ -38,6 +39,7 @@ Examples:
   hpo study pause criteria                start no more trials until hpo study resume
   hpo trial stop 12                       end a running trial
   hpo trial preempt 12                    free a trial's GPU; the trial continues later
+  hpo fleet slurm --workers 32 --time 8h --submit   start workers on a cluster
   hpo export mlflow --to http://localhost:5000
   hpo import optuna study.db              import the trials of an Optuna study
   hpo admin backup hpo-backup.db          copy the server's database while it runs
@@ -86,6 +88,7 @@ std::vector<Command> AllCommands() {
           BestCommand(),
           EnqueueCommand(),
           WatchCommand(),
+          FleetGroup(),
           ExportGroup(),
           ImportGroup(),
           AdminGroup(),
