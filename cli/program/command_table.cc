@@ -14,6 +14,7 @@
 #include "cli/commands/study_group.h"
 #include "cli/commands/trial_group.h"
 #include "cli/commands/worker_group.h"
+#include "cli/fleet/fleet_group.h"
 #include "cli/memory/memory_group.h"
 #include "cli/program/completion.h"
 #include "common/base/status.h"
@@ -40,6 +41,7 @@ Examples:
   hpo trial stop 12                       end a running trial
   hpo trial preempt 12                    free a trial's GPU; the trial continues later
   hpo worker list                         list workers, and what they run
+  hpo fleet slurm --workers 32 --time 8h --submit   start workers on a cluster
   hpo export mlflow --to http://localhost:5000
   hpo import optuna study.db              import the trials of an Optuna study
   hpo admin backup hpo-backup.db          copy the server's database while it runs
@@ -90,6 +92,7 @@ std::vector<Command> AllCommands() {
           BestCommand(),
           EnqueueCommand(),
           WatchCommand(),
+          FleetGroup(),
           ExportGroup(),
           ImportGroup(),
           AdminGroup(),

@@ -24,6 +24,7 @@ struct Plan {
   char* const* argv;
   char* const* environment;
   int output;
+  int error_output;
   int signal_of_parents_death;
   pid_t parent;
   int errors;  // takes the errno of an exec that failed
@@ -42,6 +43,7 @@ struct Plan {
     dup2(plan.output, STDOUT_FILENO);
     dup2(plan.output, STDERR_FILENO);
   }
+  if (plan.error_output >= 0) dup2(plan.error_output, STDERR_FILENO);
   execve(plan.argv[0], plan.argv, plan.environment);
   const int error = errno;
   [[maybe_unused]] const ssize_t told = write(plan.errors, &error, sizeof error);
@@ -83,6 +85,7 @@ absl::StatusOr<pid_t> Spawn(const SpawnRequest& request) {
   const Plan plan{.argv = argv_pointers.data(),
                   .environment = environment_pointers.data(),
                   .output = request.output,
+                  .error_output = request.errors,
                   .signal_of_parents_death = request.signal_of_parents_death,
                   .parent = getpid(),
                   .errors = errors[1]};

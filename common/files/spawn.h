@@ -29,6 +29,7 @@ struct SpawnRequest {
   std::vector<std::string> argv;  // the program by its path, never searched for, and its arguments
   std::map<std::string, std::string> environment = {};  // put over our own
   int output = -1;  // descriptor that takes its output and errors; -1: ours
+  int errors = -1;  // descriptor that takes its errors; -1: they go where its output goes
   // What it gets when the thread that calls has ended (PR_SET_PDEATHSIG).
   int signal_of_parents_death;
 };

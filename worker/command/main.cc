@@ -16,6 +16,7 @@
 #include "common/protocol/trainer_protocol.h"
 #include "worker/channel/message_channel.h"
 #include "worker/command/run_command.h"
+#include "worker/command/termination.h"
 
 namespace hpo::command {
 namespace {
@@ -48,6 +49,7 @@ std::unique_ptr<GpuProbe> ProbeFor(const TrainerJob& job, EventSink& events) {
 void OutliveTheWorker() {
   prctl(PR_SET_PDEATHSIG, 0);
   signal(SIGPIPE, SIG_IGN);
+  NoteTermination();
 }
 
 int Serve(const CommandOptions& options) {

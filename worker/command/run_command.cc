@@ -1,5 +1,6 @@
 #include "worker/command/run_command.h"
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #include "worker/command/child_process.h"
 #include "worker/command/judge_run.h"
 #include "worker/command/program_files.h"
+#include "worker/command/termination.h"
 
 namespace hpo::command {
 namespace {
@@ -29,6 +31,8 @@ constexpr absl::Duration kPollTime = absl::Milliseconds(50);
 constexpr absl::Duration kMemoryTime = absl::Milliseconds(200);
 // What a program's children may still print once it has ended itself.
 constexpr absl::Duration kLastWords = absl::Seconds(1);
+// From the end of a program that an engine has told to end, to the stop request of the worker.
+constexpr absl::Duration kWorkersTurn = absl::Seconds(5);
 // From SIGTERM to SIGKILL where nobody waits for the trial any more.
 constexpr absl::Duration kAbandonedGrace = absl::Milliseconds(500);
 
@@ -90,6 +94,7 @@ class CommandRun {
         ChildProcess::Start(*command, ProgramEnvironment(job_));
     if (!child.ok()) return CannotRun(child.status());
     Watch(**child);
+    if (!facts_.stop_reason && TerminationSeen()) AwaitStop();
     Send(reader_.Finish());
     if (const size_t more = reader_.num_left_out(); more > 0) {
       events_.Send(LogMessage{
@@ -143,7 +148,8 @@ class CommandRun {
       if (!facts_.stop_reason) {
         if (const std::optional<StopRequest> asked = stop_.Poll()) {
           facts_.stop_reason = asked->reason;
-          child.Signal(SIGTERM);
+          // Who was told by the engine must not be told twice: that can end a program that saves.
+          if (!TerminationSeen()) child.Signal(SIGTERM);
           kill_at = now + (is_abandoned() ? std::min(kAbandonedGrace, options_.stop_grace)
                                           : options_.stop_grace);
         }
@@ -158,6 +164,19 @@ class CommandRun {
         WatchMemory(child);
       }
       if (now >= kill_at) child.Signal(SIGKILL);
+    }
+  }
+
+  // An engine has told the program to end before the worker, which was told as well, could say so:
+  // it is no failure of the program's.
+  void AwaitStop() {
+    const absl::Time until = absl::Now() + kWorkersTurn;
+    while (absl::Now() < until) {
+      if (const std::optional<StopRequest> asked = stop_.Poll()) {
+        facts_.stop_reason = asked->reason;
+        return;
+      }
+      poll(nullptr, 0, static_cast<int>(absl::ToInt64Milliseconds(kPollTime)));
     }
   }
 

@@ -30,6 +30,8 @@ TEST(CommandTable, ALineChoosesItsCommandAndNamesItsStudy) {
       {"study create my.yaml", "study create", kChanges, ""},
       {"trial show 12", "trial show", kReads, ""},
       {"trial stop 12", "trial stop", kChanges, ""},
+      {"fleet slurm --workers 8 --name a", "fleet slurm", kChanges, ""},
+      {"fleet stop criteria", "fleet stop", kChanges, ""},
       {"export optuna study.db criteria", "export optuna", kReads, "criteria"},
       {"import optuna study.db criteria", "import optuna", kChanges, "criteria"},
       {"admin backup copy.db", "admin backup", kChanges, ""},
@@ -52,7 +54,7 @@ TEST(CommandTable, ALineChoosesItsCommandAndNamesItsStudy) {
 }
 
 TEST(CommandTable, AGroupAloneIsNoCommand) {
-  for (const char* const group : {"study", "trial", "export", "import", "admin", "memory"}) {
+  for (const char* const group : {"study", "trial", "export", "import", "admin", "fleet", "memory"}) {
     CLI::App app;
     std::string study;
     ChosenCommand chosen;

@@ -1,0 +1,77 @@
+#include "cli/fleet/engines/all_engines.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "cli/fleet/engines/slurm_engine.h"
+#include "common/base/status.h"
+#include "common/files/user_folder.h"
+
+namespace hpo::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct KnownEngine {
+  const char* name;
+  const char* program;  // that its user has
+};
+
+constexpr KnownEngine kEngines[] = {{"slurm", "squeue"}};
+
+// hpo-worker beside this program, else that of PATH.
+std::string WorkerProgram() {
+  const std::string beside = ProgramFolder() + "/hpo-worker";
+  std::error_code error;
+  return fs::exists(beside, error) ? beside : "hpo-worker";
+}
+
+std::string UserName() {
+  const passwd* const user = getpwuid(geteuid());
+  return user == nullptr ? absl::StrCat(geteuid()) : user->pw_name;
+}
+
+bool IsInPath(const std::string& program) {
+  const char* const path = std::getenv("PATH");
+  if (path == nullptr) return false;
+  for (const absl::string_view folder : absl::StrSplit(path, ':', absl::SkipEmpty())) {
+    if (access(absl::StrCat(folder, "/", program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> EngineNames() {
+  std::vector<std::string> names;
+  for (const KnownEngine& engine : kEngines) names.emplace_back(engine.name);
+  return names;
+}
+
+absl::StatusOr<std::unique_ptr<FleetEngine>> MakeEngine(const std::string& name,
+                                                        EngineMeans means) {
+  if (name == "slurm") {
+    return std::make_unique<SlurmEngine>(std::move(means), WorkerProgram(), UserName());
+  }
+  return Unexpected("--engine", absl::StrJoin(EngineNames(), ", "), absl::StrCat("'", name, "'"));
+}
+
+absl::StatusOr<std::unique_ptr<FleetEngine>> FindEngine(EngineMeans means) {
+  std::vector<std::string> programs;
+  for (const KnownEngine& engine : kEngines) {
+    if (IsInPath(engine.program)) return MakeEngine(engine.name, std::move(means));
+    programs.emplace_back(engine.program);
+  }
+  return absl::NotFoundError(absl::StrCat("no engine of fleets here: expected one of ",
+                                          absl::StrJoin(programs, ", "), " in PATH"));
+}
+
+}  // namespace hpo::cli

@@ -1,0 +1,24 @@
+// The engines by name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/fleet/engines/fleet_engine.h"
+
+namespace hpo::cli {
+
+// In the order in which they are looked for.
+std::vector<std::string> EngineNames();
+
+// With programs of this machine and its user.
+//   InvalidArgument  no such engine
+absl::StatusOr<std::unique_ptr<FleetEngine>> MakeEngine(const std::string& name, EngineMeans means);
+
+// The engine of a fleet that is named without one: the first one whose program is in PATH.
+//   NotFound  there is none
+absl::StatusOr<std::unique_ptr<FleetEngine>> FindEngine(EngineMeans means);
+
+}  // namespace hpo::cli

@@ -1,0 +1,8 @@
+// The texts of cli/fleet/templates, compiled in. cli/fleet/engines/CMakeLists.txt writes them.
+#pragma once
+
+namespace hpo::cli {
+
+extern const char kSlurmTemplate[];
+
+}  // namespace hpo::cli

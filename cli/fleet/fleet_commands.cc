@@ -1,0 +1,154 @@
+// Tested by tests/cli/fleet/fleet_group_test.cc.
+#include "cli/fleet/fleet_commands.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "cli/client/terminal.h"
+#include "cli/fleet/fleet_report.h"
+#include "cli/render/json.h"
+#include "common/base/status.h"
+#include "common/files/user_folder.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kUsualName[] = "workers";
+
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+absl::StatusOr<absl::Duration> DurationOf(absl::string_view option, const std::string& text) {
+  absl::Duration duration;
+  if (absl::ParseDuration(text, &duration) && duration >= absl::ZeroDuration()) return duration;
+  return Unexpected(option, "a duration such as 90m or 8h", absl::StrCat("'", text, "'"));
+}
+
+std::string Absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  return error ? path : whole.lexically_normal().string();
+}
+
+FleetServer ServerOf(const std::string& address) {
+  FleetServer server{.join = Variable("HPO_JOIN")};
+  if (server.join.empty()) server.join_file = Variable("HPO_JOIN_FILE");
+  if (!server.join_file.empty()) server.join_file = Absolute(server.join_file);
+  if (server.join.empty() && server.join_file.empty()) server.address = address;
+  return server;
+}
+
+void PrintSubmission(Session& session, const FleetEngine& engine, const FleetPlan& plan,
+                     const SubmittedFleet& submitted) {
+  if (session.json) {
+    PrintJson(Json{{"engine", engine.name()},
+                   {"name", plan.name},
+                   {"label", FleetLabel(plan.name)},
+                   {"id", submitted.id},
+                   {"workers", plan.workers},
+                   {"script", submitted.kept},
+                   {"notes", submitted.notes}},
+              session.out);
+    return;
+  }
+  session.out << "submitted fleet " << plan.name << " to " << engine.name() << ": " << submitted.id
+              << ", with " << plan.workers << " workers\n"
+              << "script: " << Printable(submitted.kept) << "\n"
+              << "to see its workers: hpo fleet status " << plan.name << "\n"
+              << "to end it: hpo fleet stop " << plan.name << "\n";
+  for (const std::string& note : submitted.notes) {
+    session.out << "note: " << Printable(note) << "\n";
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<FleetPlan> MakePlan(const FleetOptions& options, const std::string& address,
+                                   const std::string& study) {
+  FleetPlan plan = options.plan;
+  plan.study = study;
+  if (plan.name.empty()) plan.name = study.empty() ? kUsualName : FleetNameOf(study);
+  if (!options.partition.empty()) {
+    plan.engine_options.insert(plan.engine_options.begin(), "--partition=" + options.partition);
+  }
+  if (!options.time.empty()) {
+    HPO_ASSIGN_OR_RETURN(plan.time, DurationOf("--time", options.time));
+  }
+  if (!options.memory.empty()) {
+    const absl::StatusOr<Bytes> memory = ParseBytes(options.memory);
+    HPO_RETURN_IF_ERROR(Annotate(memory.status(), "--memory"));
+    plan.memory_per_worker = *memory;
+  }
+  if (!plan.checkpoints.empty() && plan.checkpoints != "none") {
+    plan.checkpoints = Absolute(plan.checkpoints);
+  }
+  plan.server = ServerOf(address);
+  plan.folder = UserFolder("XDG_STATE_HOME", ".local/state") + "/hpo/fleets/" + plan.name;
+  HPO_RETURN_IF_ERROR(CheckPlan(plan));
+  return plan;
+}
+
+absl::Status StartFleet(Session& session, FleetEngine& engine, const FleetOptions& options) {
+  HPO_ASSIGN_OR_RETURN(const FleetPlan plan,
+                       MakePlan(options, session.client.address(), session.study));
+  if (!options.submit) {
+    session.out << engine.Script(plan);
+    return absl::OkStatus();
+  }
+  HPO_ASSIGN_OR_RETURN(const SubmittedFleet submitted, engine.Submit(plan));
+  PrintSubmission(session, engine, plan, submitted);
+  return absl::OkStatus();
+}
+
+absl::Status ShowFleet(Session& session, FleetEngine& engine, const std::string& name) {
+  if (!name.empty()) HPO_RETURN_IF_ERROR(CheckFleetName(name));
+  HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> workers, engine.List(name));
+  if (workers.empty() && !name.empty()) {
+    return absl::NotFoundError(absl::StrCat("no worker of fleet ", name, " waits or runs on ",
+                                            engine.name(), "; hpo fleet status lists the fleets"));
+  }
+  if (session.json) {
+    PrintJson(FleetJson(engine.name(), workers), session.out);
+  } else if (workers.empty()) {
+    session.out << "no fleet on " << engine.name() << "\n";
+  } else {
+    session.out << FleetText(engine.name(), workers, !name.empty(), session.terminal.columns);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ScaleFleet(Session& session, FleetEngine& engine, const std::string& name,
+                        int workers) {
+  HPO_RETURN_IF_ERROR(CheckFleetName(name));
+  HPO_ASSIGN_OR_RETURN(const std::string done, engine.Scale(name, workers));
+  if (session.json) {
+    PrintJson(Json{{"engine", engine.name()}, {"name", name}, {"workers", workers}, {"done", done}},
+              session.out);
+  } else {
+    session.out << "fleet " << name << ": " << done << "\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StopFleet(Session& session, FleetEngine& engine, const std::string& name,
+                       const std::string& patience) {
+  HPO_RETURN_IF_ERROR(CheckFleetName(name));
+  HPO_ASSIGN_OR_RETURN(const absl::Duration longest, DurationOf("--wait", patience));
+  HPO_RETURN_IF_ERROR(engine.Stop(name, longest));
+  if (session.json) {
+    PrintJson(Json{{"engine", engine.name()}, {"name", name}, {"workers", 0}}, session.out);
+  } else {
+    session.out << "fleet " << name << " has ended: no worker is left\n";
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hpo::cli

@@ -1,0 +1,161 @@
+#include "cli/fleet/engines/slurm_engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/cli/fleet/engines/fake_programs.h"
+#include "tests/fakes/temporary_folder.h"
+
+namespace hpo::cli {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr char kTwo[] = "6_0|RUNNING|n1|0:31|None|hpo-toy\n6_1|PENDING||0:00|Resources|hpo-toy\n";
+
+class SlurmEngineTest : public testing::Test {
+ protected:
+  FleetPlan Plan() {
+    FleetPlan plan{.name = "toy", .study = "toy", .workers = 2};
+    plan.server.address = "10.0.0.1:50051";
+    plan.folder = folder_.path() + "/fleets/toy";
+    return plan;
+  }
+
+  TemporaryFolder folder_;
+  FakePrograms programs_;
+  SlurmEngine engine_{programs_.means(), "/bin/hpo-worker", "me"};
+};
+
+TEST_F(SlurmEngineTest, SubmitsTheScriptThatItKeeps) {
+  programs_.Add("squeue", {});
+  programs_.Add("sbatch", {.output = "17;cluster\n"});
+  const auto submitted = engine_.Submit(Plan());
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  EXPECT_EQ(submitted->id, "17");
+  EXPECT_EQ(programs_.calls.back(), "sbatch --parsable " + submitted->kept);
+  std::stringstream kept;
+  kept << std::ifstream(submitted->kept).rdbuf();
+  EXPECT_EQ(kept.str(), engine_.Script(Plan()));
+}
+
+TEST_F(SlurmEngineTest, KeepsTheSecretInAFileOfItsOwnersAlone) {
+  programs_.Add("squeue", {});
+  programs_.Add("sbatch", {.output = "17\n"});
+  FleetPlan plan = Plan();
+  plan.server = {.join = "hpo1.hash.SECRET@host:50051"};
+  ASSERT_TRUE(engine_.Submit(plan).ok());
+  const std::string file = plan.folder + "/join";
+  struct stat facts {};
+  ASSERT_EQ(stat(file.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600U);
+  std::string line;
+  std::getline(std::ifstream(file), line);
+  EXPECT_EQ(line, "hpo1.hash.SECRET@host:50051");
+  EXPECT_THAT(programs_.calls, testing::Each(Not(HasSubstr("SECRET"))));
+}
+
+TEST_F(SlurmEngineTest, SubmitsNoSecondFleetOfAName) {
+  programs_.Add("squeue", {.output = kTwo});
+  const auto submitted = engine_.Submit(Plan());
+  EXPECT_TRUE(absl::IsAlreadyExists(submitted.status()));
+  EXPECT_THAT(std::string(submitted.status().message()),
+              HasSubstr("hpo fleet scale toy --workers 2"));
+}
+
+TEST_F(SlurmEngineTest, TellsWhatGresThereAreIfSlurmLacksThem) {
+  programs_.Add("squeue", {});
+  programs_.Add("sbatch",
+                {.status = 1,
+                 .errors = "sbatch: error: Batch job submission failed: Invalid generic resource "
+                           "(gres) specification\n"});
+  programs_.Add("sinfo", {.output = "(null)\n"});
+  const absl::Status status = engine_.Submit(Plan()).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("Invalid generic resource"),
+                                                   HasSubstr("the GRES of this cluster are: none"),
+                                                   HasSubstr("--gpus-per-worker 0")));
+}
+
+TEST_F(SlurmEngineTest, SaysWhereSlurmsProgramsAreIfTheyAreMissing) {
+  const absl::Status status = engine_.Submit(Plan()).status();
+  EXPECT_TRUE(absl::IsNotFound(status));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(StartsWith("squeue is not in PATH"), HasSubstr("login node")));
+}
+
+TEST_F(SlurmEngineTest, PassesOnWhatSlurmSays) {
+  programs_.Add("squeue",
+                {.status = 1,
+                 .errors = "squeue: error: slow\nslurm_load_jobs error: Unable to contact "
+                           "slurm controller\n"});
+  const absl::Status status = engine_.List("").status();
+  EXPECT_TRUE(absl::IsUnavailable(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("Unable to contact slurm controller"));
+}
+
+TEST_F(SlurmEngineTest, GrowsByTheScriptThatSlurmHas) {
+  programs_.Add("squeue", {.output = kTwo});
+  programs_.Add("scontrol", {});
+  programs_.Add("sbatch", {.output = "18\n"});
+  const auto done = engine_.Scale("toy", 5);
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_EQ(*done, "submitted 3 workers more");
+  EXPECT_THAT(programs_.calls,
+              ElementsAre(HasSubstr("--name=hpo-toy"), StartsWith("scontrol write batch_script 6 "),
+                          StartsWith("sbatch --parsable --array=0-2 ")));
+}
+
+TEST_F(SlurmEngineTest, ShrinksByThoseThatWaitFirst) {
+  programs_.Add("squeue", {.output = kTwo});
+  programs_.Add("scancel", {});
+  ASSERT_TRUE(engine_.Scale("toy", 1).ok());
+  EXPECT_EQ(programs_.calls.back(), "scancel 6_1");
+}
+
+TEST_F(SlurmEngineTest, ScalesNothingThatIsNotThere) {
+  programs_.Add("squeue", {});
+  EXPECT_TRUE(absl::IsNotFound(engine_.Scale("toy", 1).status()));
+  EXPECT_TRUE(absl::IsNotFound(engine_.Stop("toy", absl::Minutes(1))));
+}
+
+TEST_F(SlurmEngineTest, StopsUntilNothingIsLeft) {
+  // A task that requeued itself when it was cancelled is cancelled again.
+  programs_.Add("squeue", {.output = kTwo});
+  programs_.Add("squeue", {.output = "6_0|COMPLETING|n1|0:31|None|hpo-toy\n"});
+  programs_.Add("squeue", {.output = "6_0|PENDING||0:00|BeginTime|hpo-toy\n"});
+  programs_.Add("squeue", {});
+  programs_.Add("scancel", {});
+  EXPECT_TRUE(engine_.Stop("toy", absl::Minutes(1)).ok());
+  EXPECT_THAT(
+      programs_.calls,
+      ElementsAre(StartsWith("squeue"), "scancel --user=me --name=hpo-toy", StartsWith("squeue"),
+                  StartsWith("squeue"), "scancel --user=me --name=hpo-toy", StartsWith("squeue")));
+}
+
+TEST_F(SlurmEngineTest, TellsWhatIsLeftWhenItsTimeIsOver) {
+  programs_.Add("squeue", {.output = "6_0|COMPLETING|n1|0:31|None|hpo-toy\n"});
+  const absl::Status status = engine_.Stop("toy", absl::Seconds(3));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("6_0 on n1"));
+  EXPECT_EQ(programs_.num_pauses, 3);
+}
+
+TEST_F(SlurmEngineTest, EndsItsWaitAtAnInterrupt) {
+  programs_.Add("squeue", {.output = kTwo});
+  programs_.Add("scancel", {});
+  programs_.is_interrupted = true;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(engine_.Stop("toy", absl::Hours(1))));
+  EXPECT_EQ(programs_.num_pauses, 1);
+}
+
+}  // namespace
+}  // namespace hpo::cli
