@@ -22,6 +22,8 @@
 namespace hpo::command {
 namespace {
 
+volatile std::sig_atomic_t termination_seen = 0;
+
 // A line without an end, such as a progress bar's, must not fill the memory.
 constexpr size_t kLongestLine = 16 << 20;
 // A line that is longer is broken after a comma among its last bytes, rather than in a number.
@@ -134,5 +136,15 @@ int ChildProcess::End() {
   EndOwnDescendants(kKillPatience);
   return status_;
 }
+
+void NoteTermination() {
+  struct sigaction action {};
+  // A handler, as exec resets it, unlike SIG_IGN.
+  action.sa_handler = [](int) { termination_seen = 1; };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool TerminationSeen() { return termination_seen != 0; }
 
 }  // namespace hpo::command

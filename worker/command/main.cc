@@ -15,8 +15,8 @@
 #include "common/device/nvml.h"
 #include "common/protocol/trainer_protocol.h"
 #include "worker/channel/message_channel.h"
+#include "worker/command/child_process.h"
 #include "worker/command/run_command.h"
-#include "worker/command/termination.h"
 
 namespace hpo::command {
 namespace {

@@ -22,7 +22,6 @@
 #include "worker/command/child_process.h"
 #include "worker/command/judge_run.h"
 #include "worker/command/program_files.h"
-#include "worker/command/termination.h"
 
 namespace hpo::command {
 namespace {

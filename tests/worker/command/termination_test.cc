@@ -1,10 +1,10 @@
-#include "worker/command/termination.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
 #include <csignal>
 #include <cstdlib>
+
+#include "worker/command/child_process.h"
 
 namespace hpo::command {
 namespace {
