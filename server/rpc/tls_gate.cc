@@ -265,7 +265,7 @@ void TlsGate::Admit(Handshake& handshake) {
               .plain_socket = ends->first,
               .id = handshake.id,
               .bytes_per_second = options_.bytes_per_second,
-              .admits = GuardOf(*handshake.caller)});
+              .admits = GuardOf(*handshake.client.caller)});
 }
 
 std::function<bool(const char*, size_t)> TlsGate::GuardOf(const Caller& caller) {
