@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "cli/client/terminal.h"
 #include "cli/fleet/fleet_report.h"
 #include "cli/render/json.h"
@@ -38,9 +39,15 @@ std::string Absolute(const std::string& path) {
   return error ? path : whole.lexically_normal().string();
 }
 
-FleetServer ServerOf(const std::string& address) {
-  FleetServer server{.join = Variable("HPO_JOIN")};
-  if (server.join.empty()) server.join_file = Variable("HPO_JOIN_FILE");
+// In the order of tls::JoinSource.
+FleetServer ServerOf(const std::string& address, absl::string_view join) {
+  FleetServer server;
+  if (absl::ConsumePrefix(&join, "file:")) {
+    server.join_file = std::string(join);
+  } else {
+    server.join = join.empty() ? Variable("HPO_JOIN") : std::string(join);
+    if (server.join.empty()) server.join_file = Variable("HPO_JOIN_FILE");
+  }
   if (!server.join_file.empty()) server.join_file = Absolute(server.join_file);
   if (server.join.empty() && server.join_file.empty()) server.address = address;
   return server;
@@ -72,7 +79,7 @@ void PrintSubmission(Session& session, const FleetEngine& engine, const FleetPla
 }  // namespace
 
 absl::StatusOr<FleetPlan> MakePlan(const FleetOptions& options, const std::string& address,
-                                   const std::string& study) {
+                                   const std::string& study, const std::string& join) {
   FleetPlan plan = options.plan;
   plan.study = study;
   if (plan.name.empty()) plan.name = study.empty() ? kUsualName : FleetNameOf(study);
@@ -90,7 +97,7 @@ absl::StatusOr<FleetPlan> MakePlan(const FleetOptions& options, const std::strin
   if (!plan.checkpoints.empty() && plan.checkpoints != "none") {
     plan.checkpoints = Absolute(plan.checkpoints);
   }
-  plan.server = ServerOf(address);
+  plan.server = ServerOf(address, join);
   plan.folder = UserFolder("XDG_STATE_HOME", ".local/state") + "/hpo/fleets/" + plan.name;
   HPO_RETURN_IF_ERROR(CheckPlan(plan));
   return plan;
@@ -98,7 +105,7 @@ absl::StatusOr<FleetPlan> MakePlan(const FleetOptions& options, const std::strin
 
 absl::Status StartFleet(Session& session, FleetEngine& engine, const FleetOptions& options) {
   HPO_ASSIGN_OR_RETURN(const FleetPlan plan,
-                       MakePlan(options, session.client.address(), session.study));
+                       MakePlan(options, session.client.address(), session.study, session.join));
   if (!options.submit) {
     session.out << engine.Script(plan);
     return absl::OkStatus();

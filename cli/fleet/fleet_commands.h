@@ -39,8 +39,8 @@ absl::Status StopFleet(Session& session, FleetEngine& engine, const std::string&
                        const std::string& patience);
 
 // The plan that the options and the environment (HPO_JOIN, HPO_JOIN_FILE) make. `address`: of the
-// session's server. `study`: empty for all.
+// session's server. `study`: empty for all. `join`: the value of --join.
 absl::StatusOr<FleetPlan> MakePlan(const FleetOptions& options, const std::string& address,
-                                   const std::string& study);
+                                   const std::string& study, const std::string& join);
 
 }  // namespace hpo::cli
