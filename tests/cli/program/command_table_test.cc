@@ -54,7 +54,8 @@ TEST(CommandTable, ALineChoosesItsCommandAndNamesItsStudy) {
 }
 
 TEST(CommandTable, AGroupAloneIsNoCommand) {
-  for (const char* const group : {"study", "trial", "export", "import", "admin", "fleet", "memory"}) {
+  for (const char* const group :
+       {"study", "trial", "export", "import", "admin", "fleet", "memory"}) {
     CLI::App app;
     std::string study;
     ChosenCommand chosen;

@@ -8,7 +8,7 @@ import sys
 
 from harness import BIN, DEADLINE_S, Deployment, wait_until
 
-ENGINES = pathlib.Path(__file__).resolve().parents[1] / "engines"
+ENGINES = pathlib.Path(__file__).resolve().parents[2] / "engines"
 if str(ENGINES) not in sys.path:
     sys.path.insert(0, str(ENGINES))
 

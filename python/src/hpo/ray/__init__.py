@@ -21,10 +21,10 @@ import sys
 import time
 from typing import Any, Mapping, Sequence
 
-from ._keywords import checked
-from ._processes import die_with_parent
-from ._server import program
-from .errors import HpoError, InvalidInput, imported
+from .._keywords import checked
+from .._processes import die_with_parent
+from .._server import program
+from ..errors import HpoError, InvalidInput, imported
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 # hpo-worker's exit statuses (docs/workers.md).
