@@ -1,0 +1,312 @@
+"""Workers as actors of Ray: on a cluster that is there, in a script of one's own or in a job.
+
+    import ray, hpo.ray
+
+    ray.init("auto")
+    with hpo.ray.fleet(8, server="10.0.0.1:50051", options=["--models", "/models"]) as fleet:
+        fleet.wait()
+
+Ray owns the processes, hpo-server the trials. An actor whose node is lost starts elsewhere, under the same worker's
+name, and the trial goes on from its checkpoint.
+"""
+
+import asyncio
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import socket
+import sys
+import time
+from typing import Any, Mapping, Sequence
+
+from .._keywords import checked
+from .._processes import die_with_parent
+from .._server import program
+from ..errors import HpoError, InvalidInput, imported
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+# hpo-worker's exit statuses (docs/workers.md).
+_DONE = 0
+_INTERNAL = 70
+_TRY_AGAIN = 75
+_MOST_INTERNAL = 5
+_PAUSE_S = 1.0
+_ANSWERS_S = 10.0
+# A worker that saves a checkpoint has 30 s for it, if nothing else is said.
+_STOP_S = 60.0
+
+
+class _Worker:
+    """The class of the actors. One process of hpo-worker after another, until the studies are finished."""
+
+    def __init__(self, command: "list[str]", environment: "dict[str, str]") -> None:
+        self._command = command
+        self._environment = environment
+        self._process: "asyncio.subprocess.Process | None" = None
+        self._stopped = False
+
+    async def run(self) -> int:
+        """Until there is nothing more to do for this worker; the exit status of its last process."""
+        internal = 0
+        while True:
+            code = await self._run_once()
+            internal += code == _INTERNAL
+            again = code == _TRY_AGAIN or (code == _INTERNAL and internal < _MOST_INTERNAL)
+            if self._stopped or not again:
+                return code
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _run_once(self) -> int:
+        words = [program(self._command[0]), *self._command[1:]]
+        # Ray kills an actor, and not what it has started: the worker gets SIGTERM, saves and ends.
+        self._process = await asyncio.create_subprocess_exec(
+            *words, env={**os.environ, **self._environment}, stdin=asyncio.subprocess.DEVNULL,
+            preexec_fn=lambda: die_with_parent(signal.SIGTERM))
+        return await self._process.wait()
+
+    async def stop(self) -> None:
+        """Returns when the worker has saved and requeued its trial, and has ended."""
+        self._stopped = True
+        process = self._process
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            await process.wait()
+
+
+class _Size:
+    """The class of the one actor that keeps the number of workers that a fleet is to have."""
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+
+    def get(self) -> int:
+        return self._workers
+
+    def set(self, workers: int) -> None:
+        self._workers = workers
+
+
+class Fleet:
+    """Workers that run as actors. Made by hpo.ray.fleet; a context that ends them."""
+
+    def __init__(self, name: str, workers: int, actor: "dict[str, Any]", command: "list[str]",
+                 environment: "dict[str, str]") -> None:
+        self._ray: Any = imported("ray", "hpo.ray")
+        self.name = name
+        self._actor = actor
+        self._command = command
+        self._environment = environment
+        self._namespace = f"hpo-{name}"
+        self._workers: "dict[int, Any]" = {}
+        self._runs: "dict[Any, int]" = {}
+        self._codes: "dict[int, int]" = {}
+        self._size = self._ray.remote(_Size).options(
+            name="size", namespace=self._namespace, num_cpus=0, max_restarts=-1, max_task_retries=-1).remote(workers)
+        self._fit(workers)
+
+    def __enter__(self) -> "Fleet":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def wait(self, timeout: "float | None" = None) -> "list[int]":
+        """Waits until all workers have ended by themselves, as when their studies are finished. Returns their exit
+        statuses, which are those of hpo-worker: 0 is a finished study. After `timeout` seconds: of those that have
+        ended."""
+        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        while self._runs and time.monotonic() < end:
+            self._collect(min(1.0, max(0.0, end - time.monotonic())))
+            self._fit(self._wanted())
+        return [self._codes[index] for index in sorted(self._codes)]
+
+    def scale(self, workers: int) -> None:
+        """Changes the number of workers. Those that are left out save and requeue their trials."""
+        self._ray.get(self._size.set.remote(workers))
+        self._fit(workers)
+
+    def stop(self) -> None:
+        """Ends all workers: each saves and requeues its trial."""
+        self._end(list(self._workers))
+        with contextlib.suppress(Exception):
+            self._ray.kill(self._size)
+
+    def _wanted(self) -> int:
+        try:
+            return int(self._ray.get(self._size.get.remote(), timeout=5))
+        except self._ray.exceptions.RayError:  # its node is lost: it is started again
+            return len(self._workers)
+
+    def _fit(self, workers: int) -> None:
+        live = sorted(self._workers)
+        self._end(live[workers:] if workers < len(live) else [])
+        used = set(self._workers) | set(self._codes)
+        for _ in range(workers - len(live)) if not self._codes else ():
+            index = next(number for number in range(len(used) + 1) if number not in used)
+            used.add(index)
+            self._begin(index)
+
+    def _begin(self, index: int) -> None:
+        environment = {**self._environment, "HPO_WORKER_NAME": f"ray-{self.name}-{index}"}
+        # One task for `run`, and room for `stop` beside it: the methods are coroutines of one thread.
+        actor = self._ray.remote(_Worker).options(
+            name=f"worker-{index}", namespace=self._namespace, max_restarts=-1, max_task_retries=-1, max_concurrency=4,
+            runtime_env={"env_vars": environment}, **self._actor).remote(self._command, environment)
+        self._workers[index] = actor
+        self._runs[actor.run.remote()] = index
+
+    def _collect(self, timeout: float) -> None:
+        done, _ = self._ray.wait(list(self._runs), num_returns=1, timeout=timeout)
+        for run in done:
+            index = self._runs.pop(run)
+            try:
+                self._codes[index] = int(self._ray.get(run))
+            except self._ray.exceptions.RayError as error:
+                if "No module named 'hpo'" not in str(error):
+                    raise
+                raise HpoError("the nodes of this cluster lack hpo: install the wheel hpo-service in the Python that runs "
+                               "Ray there") from None
+            self._ray.kill(self._workers.pop(index))
+
+    def _end(self, indices: "list[int]") -> None:
+        stopping = [self._workers[index].stop.remote() for index in indices]
+        if stopping:
+            self._ray.wait(stopping, num_returns=len(stopping), timeout=_STOP_S)
+        for index in indices:
+            self._ray.kill(self._workers.pop(index))
+            self._runs = {run: other for run, other in self._runs.items() if other != index}
+
+
+@checked
+def fleet(workers: int, *, name: str = "workers", study: "str | None" = None, server: "str | None" = None,
+          gpus_per_worker: float = 1, cpus_per_worker: float = 1, gpu_type: "str | None" = None,
+          checkpoints: "str | os.PathLike[str] | None" = None, options: Sequence[str] = (),
+          resources: "Mapping[str, float] | None" = None) -> Fleet:
+    """Starts `workers` workers of hpo as actors on the cluster that this process is connected to (ray.init).
+
+    `server`: address of a server without TLS; default: HPO_JOIN, HPO_JOIN_FILE or HPO_SERVER of this process, whose
+    value the actors get by their runtime environment. `study`: the only one to serve. `name`: of the fleet; a fleet of
+    a name runs once on a cluster. `gpus_per_worker`: 0 runs trials on CPUs, and `options` then name the memory:
+    ["--memory-limit", "4GiB"]. `gpu_type`: Ray's name of an accelerator, such as "A100". `checkpoints`: a folder that
+    all nodes share. `options`: more options of hpo-worker. `resources`: Ray's custom resources of each worker."""
+    ray = imported("ray", "hpo.ray")
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise InvalidInput(f"workers: expected a whole number from 1, got {workers!r}")
+    if not _NAME.fullmatch(name):
+        raise InvalidInput("name: expected small letters, digits and '-' between them, at most 40, "
+                           f"got {name!r}")
+    if not ray.is_initialized():
+        connect()
+    actor: "dict[str, Any]" = {"num_gpus": gpus_per_worker, "num_cpus": cpus_per_worker}
+    if gpu_type is not None:
+        actor["accelerator_type"] = gpu_type
+    if resources is not None:
+        actor["resources"] = dict(resources)
+    command = _command(gpus_per_worker, study, checkpoints, options)
+    try:
+        return Fleet(name, workers, actor, command, _server(server))
+    except ValueError as error:  # Ray's word for a name that is taken
+        raise HpoError(f"a fleet {name} runs on this cluster: expected another name= ({error})") from None
+
+
+def connect(address: str = "auto") -> None:
+    """ray.init for a cluster that is there. One line where none is, or where it is of another version."""
+    ray = imported("ray", "hpo.ray")
+    _check_answers(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address)
+    try:
+        ray.init(address=address, log_to_driver=True)
+    except ConnectionError as error:
+        raise HpoError(f"no cluster of Ray at {address}: expected a running one, such as of `ray start --head` "
+                       f"({_first_line(error)})") from None
+    except RuntimeError as error:
+        text = " ".join(str(error).split())
+        if "ersion mismatch" not in text:
+            raise
+        raise HpoError(f"the cluster is of another version: expected Ray {ray.__version__} with Python "
+                       f"{'.'.join(map(str, sys.version_info[:3]))}, as here; run this with the Python of the cluster, or "
+                       f"as a job on it: hpo fleet ray --submit ({text})") from None
+
+
+def _check_answers(address: str) -> None:
+    """Ray itself tries for minutes where nothing listens."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "://" in host:
+        return  # "auto", or "ray://..." of Ray's client
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWERS_S).close()
+    except OSError as error:
+        raise HpoError(f"no cluster of Ray at {address}: expected a running one, such as of `ray start --head` "
+                       f"({error})") from None
+
+
+def run(workers: int, **given: Any) -> int:
+    """What a job's script does: a fleet until its workers have ended, or until this process is told to end. The gravest
+    exit status of its workers."""
+    connect()
+    stopped = []
+
+    def stop(*_: object) -> None:
+        stopped.append(True)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    own = fleet(workers, **given)
+    try:
+        codes = own.wait()
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print(f"fleet {own.name}: told to end; its workers save and requeue their trials", flush=True)
+        own.stop()
+        return _TRY_AGAIN
+    own.stop()
+    print(f"fleet {own.name}: all workers have ended, with statuses {codes}", flush=True)
+    return max(codes, default=_DONE)
+
+
+def resize(name: str, workers: int) -> None:
+    """Changes the number of workers of a fleet that another process, such as a job, runs on the same cluster."""
+    ray = imported("ray", "hpo.ray")
+    if not ray.is_initialized():
+        connect()
+    try:
+        size = ray.get_actor("size", namespace=f"hpo-{name}")
+    except ValueError:
+        raise HpoError(f"no fleet {name} on this cluster") from None
+    ray.get(size.set.remote(workers))
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _command(gpus: float, study: "str | None", checkpoints: "str | os.PathLike[str] | None",
+             options: Sequence[str]) -> "list[str]":
+    given = [str(word) for word in options]
+    names_device = any(word.split("=")[0] in ("--gpu", "--device") for word in given)
+    command = ["hpo-worker"]
+    if not names_device:
+        command += ["--gpu", "visible"] if gpus else ["--device", "cpu"]
+    if study is not None:
+        command += ["--study", study]
+    if checkpoints is not None:
+        command += ["--checkpoints", str(checkpoints)]
+    return command + given
+
+
+def _server(server: "str | None") -> "dict[str, str]":
+    """How workers reach the server, as variables of their environment."""
+    if server is not None:
+        return {"HPO_SERVER": server}
+    join = os.environ.get("HPO_JOIN", "")
+    file = os.environ.get("HPO_JOIN_FILE", "")
+    if not join and file:
+        try:
+            join = pathlib.Path(file).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise HpoError(f"HPO_JOIN_FILE: {error}") from None
+    if join:
+        return {"HPO_JOIN": join}
+    return {"HPO_SERVER": os.environ.get("HPO_SERVER", "127.0.0.1:50051")}
