@@ -180,7 +180,7 @@ Action DeclareStop(CLI::App& stop, std::string& /*study*/) {
 Command FleetGroup() {
   using enum Access;
   return {.name = "fleet",
-          .help = "Start and end workers on Slurm, Ray, Kubernetes or SkyPilot as one thing",
+          .help = "Start and end workers on a Slurm cluster as one thing",
           .examples = kExamples,
           .commands = {
               {"slurm", "Print the batch script of a fleet on Slurm, or submit it", kChanges,
