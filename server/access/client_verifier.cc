@@ -34,8 +34,8 @@ std::string PartOf(const X509* certificate, int kind) {
   return size > 0 ? std::string(text.data()) : "";
 }
 
-int Refuse(X509_STORE_CTX* presented, VerifiedClient& client, int error, const char* why) {
-  client.why = why;
+int Refuse(X509_STORE_CTX* presented, VerifiedClient& client, int error, std::string why) {
+  client.why = std::move(why);
   X509_STORE_CTX_set_error(presented, error);
   return 0;
 }
@@ -130,7 +130,9 @@ int ClientVerifier::VerifyCertificate(X509_STORE_CTX* presented, VerifiedClient&
   X509_VERIFY_PARAM_set_purpose(X509_STORE_CTX_get0_param(context.get()), X509_PURPOSE_SSL_CLIENT);
   if (X509_verify_cert(context.get()) != 1) {
     const int error = X509_STORE_CTX_get_error(context.get());
-    return Refuse(presented, client, error, X509_verify_cert_error_string(error));
+    return Refuse(presented, client, error,
+                  absl::StrCat(X509_verify_cert_error_string(error), " (of certificate '",
+                               PartOf(leaf, NID_commonName), "')"));
   }
   client.caller =
       Caller{.token = kOfAuthority,

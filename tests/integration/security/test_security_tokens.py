@@ -80,7 +80,8 @@ class Roles(Secured):
         self.assert_audited_call(who="write", method="CreateStudy", what="plain", result="OK")
         command = self.study_file("command", COMMAND_STUDY.format(name="by-write"))
         self.refused(self.run_as(join, "study", "create", command), "command")
-        self.assert_audited_call(who="write", method="CreateStudy", what="by-write", result="PERMISSION_DENIED")
+        self.assert_audited_call(who="write", method="CreateStudy", why="study by-write names a command",
+                                 result="PERMISSION_DENIED")
         self.assertNotIn("by-write", self.hpo("status"))
         self.assert_denied("write", "ListTokens", "admin", "token", "list")
         self.assert_denied("write", "RevokeToken", "admin", "token", "revoke", "admin")

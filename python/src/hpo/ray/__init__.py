@@ -246,7 +246,7 @@ def run(workers: int, **given: Any) -> int:
     """What a job's script does: a fleet until its workers have ended, or until this process is told to end. The gravest
     exit status of its workers."""
     connect()
-    stopped = []
+    stopped: "list[bool]" = []
 
     def stop(*_: object) -> None:
         stopped.append(True)
