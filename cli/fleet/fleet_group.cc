@@ -22,7 +22,7 @@ constexpr char kExamples[] = R"(
   hpo fleet slurm --workers 32 --time 8h --study criteria > fleet.sbatch
   hpo fleet slurm --workers 32 --max-running 16 --study criteria --submit
   hpo fleet slurm --workers 8 --setup "module load cuda" -- --models ~/models
-  hpo fleet slurm --workers 64 --gpus-per-worker 0 --cpus 4 --memory 8GiB --submit
+  hpo fleet slurm --workers 64 --gpus-per-worker 0 --cpus 4 --submit
   hpo fleet status                        list the fleets
   hpo fleet status criteria -o json       show the workers of a fleet, for programs
   hpo fleet scale criteria --workers 8

@@ -19,7 +19,7 @@ import signal
 import socket
 import sys
 import time
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, Sequence, cast
 
 from .._keywords import checked
 from .._processes import die_with_parent
@@ -193,7 +193,7 @@ def fleet(workers: int, *, name: str = "workers", study: "str | None" = None, se
     ["--memory-limit", "4GiB"]. `gpu_type`: Ray's name of an accelerator, such as "A100". `checkpoints`: a folder that
     all nodes share. `options`: more options of hpo-worker. `resources`: Ray's custom resources of each worker."""
     ray = imported("ray", "hpo.ray")
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+    if isinstance(workers, bool) or not isinstance(cast(object, workers), int) or workers < 1:
         raise InvalidInput(f"workers: expected a whole number from 1, got {workers!r}")
     if not _NAME.fullmatch(name):
         raise InvalidInput("name: expected small letters, digits and '-' between them, at most 40, "
