@@ -21,7 +21,9 @@ LAST = ("hpo study edit", "hpo study create", "hpo study stop", "hpo study resum
 NOT_HERE = {"hpo trial stop 12": "that trial has ended", "hpo trial preempt 12": "that trial has ended",
             "hpo trial cancel 12": "that trial has ended", "hpo trial retry 12": "that trial has completed",
             "hpo study importance": "its trials may all have one value", "hpo export mlflow": "takes minutes",
-            "hpo memory dry-run": "the wheel hpo-dryrun is not installed"}
+            "hpo memory dry-run": "the wheel hpo-dryrun is not installed",
+            "hpo fleet": "there is no cluster", "hpo connect": "the server has no TLS",
+            "hpo admin token": "the server has no TLS", "hpo worker drain slurm": "that worker is not there"}
 
 
 def examples(*words):
