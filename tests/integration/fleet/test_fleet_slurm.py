@@ -1,5 +1,7 @@
 """hpo fleet on a real Slurm: one controller and several nodes on this machine."""
 
+import base64
+import hashlib
 import os
 import pathlib
 import stat
@@ -12,6 +14,15 @@ import ledger
 import slurm
 
 MISSING = slurm.missing()
+
+
+def join_string():
+    """Of no server: a certificate's digest, a secret and its checksum (common/tls/join_string.h)."""
+    def letters(data):
+        return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+    text = f"hpo1.{letters(bytes(32))}.{letters(bytes(range(32)))}"
+    return f"{text}{letters(hashlib.sha256(text.encode()).digest()[:3])}@127.0.0.1:1"
 
 
 class OnSlurm(Fleets):
@@ -176,12 +187,13 @@ class Interruptions(OnSlurm):
 class Secret(OnSlurm):
     def test_it_is_in_a_file_and_nowhere_else(self):
         self.serve(trials=100, pace=1)
-        self.variables["HPO_JOIN"] = "hpo1.hash.SECRET@127.0.0.1:1"
+        join = join_string()
+        self.variables["HPO_JOIN"] = join
         self.submit("--workers", "1")
         folder = self.folder / "state/hpo/fleets/toy"
         self.assertEqual(stat.S_IMODE((folder / "join").stat().st_mode), 0o600)
-        self.assertEqual((folder / "join").read_text(), "hpo1.hash.SECRET@127.0.0.1:1\n")
-        self.assertNotIn("SECRET", (folder / "fleet.sbatch").read_text())
+        self.assertEqual((folder / "join").read_text(), join + "\n")
+        self.assertNotIn(join.split(".")[2], (folder / "fleet.sbatch").read_text())
         self.assertIn(f"export HPO_JOIN_FILE={folder}/join", (folder / "fleet.sbatch").read_text())
 
 
