@@ -34,22 +34,23 @@ std::string FolderOfAccess(const CoordinatorOptions& options) {
   return options.database + ".access";
 }
 
-bool NeedsTls(const CoordinatorOptions& options) {
-  const SecurityOptions& security = options.security;
-  if (security.insecure) return false;
-  std::vector<ListenAddress> all = options.also_listen;
-  all.push_back(options.listen);
-  return std::any_of(all.begin(), all.end(), [&security](const ListenAddress& address) {
-    return hpo::NeedsTls(address, security.tls_on_loopback);
-  });
+std::vector<ListenAddress> AddressesOf(const CoordinatorOptions& options) {
+  std::vector<ListenAddress> addresses = {options.listen};
+  addresses.insert(addresses.end(), options.also_listen.begin(), options.also_listen.end());
+  return addresses;
 }
 
-// Of all addresses the first one with TLS, by which other programs reach the server.
-size_t IndexOfTls(const std::vector<ListenAddress>& addresses, const SecurityOptions& security) {
+// The place, among the addresses, of the first one with TLS, by which other programs reach the
+// server; nullopt: none has it.
+std::optional<size_t> PlaceOfTls(const CoordinatorOptions& options) {
+  const SecurityOptions& security = options.security;
+  if (security.insecure) return std::nullopt;
+  const std::vector<ListenAddress> addresses = AddressesOf(options);
   const auto found =
       std::find_if(addresses.begin(), addresses.end(), [&security](const ListenAddress& address) {
-        return hpo::NeedsTls(address, security.tls_on_loopback);
+        return NeedsTls(address, security.tls_on_loopback);
       });
+  if (found == addresses.end()) return std::nullopt;
   return static_cast<size_t>(found - addresses.begin());
 }
 
@@ -68,15 +69,17 @@ void SetAdvertised(const SecurityOptions& security, const ListenAddress& address
   issuer.host = has_port ? said.substr(0, colon) : said;
 }
 
-absl::StatusOr<GateOptions> LoadGate(const CoordinatorOptions& options, absl::Time now) {
+// `host`: of the address with TLS.
+absl::StatusOr<GateOptions> LoadGate(const CoordinatorOptions& options, const std::string& host,
+                                     absl::Time now) {
   const SecurityOptions& security = options.security;
   const std::string folder = FolderOfAccess(options);
   HPO_RETURN_IF_ERROR(CreateFolderOf(folder + "/audit.jsonl"));
   std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
   GateOptions gate;
   if (security.certificate_file.empty()) {
-    HPO_ASSIGN_OR_RETURN(gate.identity, tls::LoadOrMakeServerIdentity(
-                                            folder, ReachableHost(options.listen.host), now));
+    HPO_ASSIGN_OR_RETURN(gate.identity,
+                         tls::LoadOrMakeServerIdentity(folder, ReachableHost(host), now));
   } else {
     HPO_ASSIGN_OR_RETURN(gate.identity,
                          tls::LoadIdentity(security.certificate_file, security.key_file));
@@ -103,7 +106,7 @@ Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler, Store& store
       admin_(*scheduler_),
       fleet_(*scheduler_),
       optuna_(store, studies_.queries(), clock),
-      audit_(NeedsTls(options) ? FolderOfAccess(options) + "/audit.jsonl" : "", clock),
+      audit_(PlaceOfTls(options) ? FolderOfAccess(options) + "/audit.jsonl" : "", clock),
       access_(audit_, clock),
       clock_(clock) {
   for (const std::string& found : admin_.GetServer().damage) {
@@ -167,13 +170,14 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::TryStart(
 }
 
 absl::Status Coordinator::Serve(const CoordinatorOptions& options) {
-  RpcOptions rpc{.listen = {options.listen},
+  RpcOptions rpc{.listen = AddressesOf(options),
                  .tls = std::nullopt,
                  .tls_on_loopback = options.security.tls_on_loopback};
-  rpc.listen.insert(rpc.listen.end(), options.also_listen.begin(), options.also_listen.end());
+  const std::optional<size_t> place = PlaceOfTls(options);
   IssuerOptions issuer{.folder = FolderOfAccess(options), .certificate = {}, .host = ""};
-  if (NeedsTls(options)) {
-    HPO_ASSIGN_OR_RETURN(GateOptions gate, LoadGate(options, clock_.Now()));
+  if (place) {
+    HPO_ASSIGN_OR_RETURN(GateOptions gate,
+                         LoadGate(options, rpc.listen[*place].host, clock_.Now()));
     issuer.certificate = tls::CertificateDigest(gate.identity.Anchor());
     rpc.tls = std::move(gate);
   }
@@ -185,9 +189,8 @@ absl::Status Coordinator::Serve(const CoordinatorOptions& options) {
                      .access = access_,
                      .tokens = *tokens_};
   HPO_ASSIGN_OR_RETURN(rpc_, RpcServer::Start(std::move(rpc), apis));
-  if (!NeedsTls(options)) return absl::OkStatus();
-  const std::vector<ListenAddress> bound = rpc_->addresses();
-  SetAdvertised(options.security, bound[IndexOfTls(bound, options.security)], issuer);
+  if (!place) return absl::OkStatus();
+  SetAdvertised(options.security, rpc_->addresses()[*place], issuer);
   issuer_ = std::make_unique<TokenIssuer>(std::move(issuer), *tokens_, clock_,
                                           [this] { rpc_->CloseInvalid(); });
   admin_.SetIssuer(issuer_.get());

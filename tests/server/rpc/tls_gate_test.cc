@@ -164,6 +164,21 @@ TEST_F(TlsGateTest, ManyThatProveNothingDoNotKeepAnotherOut) {
   for (const int connection : idle) close(connection);
 }
 
+TEST_F(TlsGateTest, AUnixSocketMayComeBeforeTheAddressWithTls) {
+  coordinator_.reset();
+  CoordinatorOptions options = Options();
+  options.database = folder_ / "other" / "hpo.db";
+  options.security.tls_on_loopback = true;
+  options.also_listen = {options.listen};
+  options.listen = {.unix_path = folder_ / "hpo.sock"};
+  auto started = Coordinator::Start(options, clock_);
+  ASSERT_TRUE(started.ok()) << started.status();
+  coordinator_ = *std::move(started);
+  folder_of_access_ = options.database + ".access";
+  EXPECT_EQ(JoinOf("read").host, "127.0.0.1");
+  EXPECT_TRUE(Client(JoinOf("read")).GetServer().ok());
+}
+
 TEST_F(TlsGateTest, TheSameJoinStringsHoldAfterARestart) {
   const tls::JoinString join = JoinOf("read");
   coordinator_.reset();
