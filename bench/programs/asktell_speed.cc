@@ -1,8 +1,8 @@
 // A client of ours in C++, for bench/sdk_throughput and bench/security: asktell_speed ADDRESS STUDY
 // [WORKERS]; HPO_JOIN beats ADDRESS as it does for a worker. Each line on standard input is a
-// number of trials; each of the workers (1) asks for and tells so many, one after the other, and a
-// line says the seconds that all of it took and the milliseconds of each trial. The study's
-// parameters are lr, layers and kind.
+// number of trials. Each of the workers (1) acquires and finishes that number of trials, one after
+// the other, and a line says the seconds that all of it took and the milliseconds of each trial.
+// The study's parameters are lr, layers and kind.
 #include <unistd.h>
 
 #include <chrono>

@@ -4,7 +4,7 @@
 //
 // <certificate>: SHA-256 of the certificate (DER) that the server's chain must begin or end with,
 // 43 characters of base64url. <secret>: 32 random bytes, 43 characters, then four characters of
-// checksum over everything before, so that a damaged string is told from one of another server.
+// checksum over everything before, so that a damaged string differs from one of another server.
 // The client derives a key pair from the secret (identity.h); the secret itself is never sent.
 #pragma once
 

@@ -16,7 +16,7 @@ constexpr char kOption[] = "--join";
 constexpr char kVariable[] = "HPO_JOIN";
 constexpr char kFileVariable[] = "HPO_JOIN_FILE";
 constexpr char kBegin[] = "hpo1.";
-// "hpo1." and the certificate's digest stay: they are no secret, and tell strings apart.
+// "hpo1." and the certificate's digest stay: they are no secret, and strings differ by them.
 constexpr size_t kLettersShown = 5 + 43 + 1;
 
 std::string VariableOr(const char* name) {

@@ -28,7 +28,7 @@ struct AuditEvent {
 };
 
 // Thread-safe. Never fails and never blocks the caller for longer than a write to the file: what
-// cannot be written is told once to the program's log.
+// cannot be written is reported once in the program's log.
 class AuditLog {
  public:
   // Appends to `path`, mode 0600; beyond `most_bytes` the file becomes `path`.1 and a new one is

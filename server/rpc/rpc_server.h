@@ -28,7 +28,7 @@
 namespace hpo::server {
 
 struct RpcOptions {
-  // The first one is the server's address, as it is told to people.
+  // The first one is the server's address, which people see.
   std::vector<ListenAddress> listen;
   // Speak TLS at the addresses that need it (NeedsTls); nullopt: plaintext at all.
   std::optional<GateOptions> tls;

@@ -53,7 +53,7 @@ std::string AddressOf(int connection) {
 
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
-// Two connected sockets of which the second one sees the first one under `name`.
+// Two connected sockets. For the second one, the name of its peer is `name`.
 std::optional<std::pair<int, int>> NamedPair(const std::string& name) {
   std::array<int, 2> ends{};
   constexpr int kKind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;

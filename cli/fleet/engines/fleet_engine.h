@@ -23,9 +23,9 @@ struct FleetWorker {
   std::string id;  // the engine's name for it: a task, an actor, a pod
   FleetWorkerState state = FleetWorkerState::kWaiting;
   std::string node;    // empty: none yet
-  std::string reason;  // why it waits, in the engine's words; empty: none told
+  std::string reason;  // why it waits, in the engine's words; empty: not known
   std::optional<absl::Duration> running_for;
-  std::optional<int64_t> restarts;  // nullopt: the engine does not tell
+  std::optional<int64_t> restarts;  // nullopt: not known
   bool operator==(const FleetWorker&) const = default;
 };
 

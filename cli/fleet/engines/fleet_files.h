@@ -10,8 +10,8 @@
 
 namespace hpo::cli {
 
-// The file that tells workers of this plan how to reach the server, and holds the secret; empty
-// where no secret is needed.
+// Path of the file by which workers of this plan reach the server, and which holds the secret;
+// empty where no secret is needed.
 std::string JoinFileOf(const FleetPlan& plan);
 
 // Writes the secret to that file, for its owner alone, if it is not there by the user's own doing.
