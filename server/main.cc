@@ -1,6 +1,5 @@
 // hpo-server: see server/server_options.cc for its options, docs/ARCHITECTURE.md for its place.
 #include <malloc.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/command_line/end_with.h"
 #include "common/command_line/exit_status.h"
 #include "common/command_line/shell_word.h"
 #include "common/command_line/standard_streams.h"
@@ -263,15 +263,6 @@ absl::StatusOr<int> Run(const ServerOptions& options, const TerminationSignal& s
   return Serve(options, signals);
 }
 
-// Has the kernel send SIGTERM once the process `pid` ends, which has started this one.
-absl::Status EndWith(int64_t pid) {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // It may have ended before.
-  if (getppid() == pid) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "--end-with: expected the process that started the server, ", getppid(), ", got ", pid));
-}
-
 }  // namespace
 }  // namespace hpo::server
 
@@ -286,7 +277,7 @@ int main(int argc, char** argv) {
     return hpo::server::Fail(log);
   }
   if (options.end_with) {
-    if (const absl::Status parent = hpo::server::EndWith(*options.end_with); !parent.ok()) {
+    if (const absl::Status parent = hpo::EndWith(*options.end_with); !parent.ok()) {
       return hpo::server::Fail(parent);
     }
   }

@@ -1,17 +1,16 @@
 #include "cli/commands/connect_command.h"
 
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/client/interrupts.h"
 #include "common/base/status.h"
+#include "common/command_line/end_with.h"
 #include "common/command_line/listen_address.h"
 #include "common/files/write_file.h"
 #include "common/tls/forwarder.h"
@@ -29,13 +28,6 @@ absl::StatusOr<ListenAddress> ReadAddress(const std::string& text) {
       "--listen: expected an address of this machine alone, such as 127.0.0.1:50051 or "
       "unix:/path/to/socket, got '",
       text, "', which others can reach without a token"));
-}
-
-absl::Status EndWith(int64_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() == parent) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "--end-with: expected the process that started it, ", getppid(), ", got ", parent));
 }
 
 }  // namespace

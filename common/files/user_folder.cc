@@ -20,4 +20,10 @@ std::string ProgramFolder() {
   return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
 }
 
+std::string OwnProgram(const std::string& name) {
+  const std::string path = absl::StrCat(ProgramFolder(), "/", name);
+  std::error_code error;
+  return std::filesystem::exists(path, error) ? path : name;
+}
+
 }  // namespace hpo

@@ -13,4 +13,7 @@ std::string UserFolder(const char* variable, absl::string_view below_home);
 // Folder of the running program, links followed; empty where the kernel does not tell.
 std::string ProgramFolder();
 
+// The path of our program `name` in ProgramFolder(); `name` alone, for PATH, where it is not there.
+std::string OwnProgram(const std::string& name);
+
 }  // namespace hpo

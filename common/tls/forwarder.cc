@@ -88,14 +88,17 @@ void Forwarder::Run() {
   }
 }
 
+absl::StatusOr<Dialed> Forwarder::DialNow() const {
+  HPO_ASSIGN_OR_RETURN(const JoinString join, options_.join());
+  return Dial(join, options_.dial_timeout);
+}
+
 void Forwarder::Forward(int connection) {
   if (own_process_ && !IsOfThisProcess(connection)) {
     close(connection);
     return;
   }
-  const absl::StatusOr<JoinString> join = options_.join();
-  absl::StatusOr<Dialed> dialed =
-      join.ok() ? Dial(*join, options_.dial_timeout) : absl::StatusOr<Dialed>(join.status());
+  absl::StatusOr<Dialed> dialed = DialNow();
   Note(dialed.status());
   if (!dialed.ok()) {
     close(connection);
@@ -109,12 +112,7 @@ absl::Status Forwarder::Check() {
   absl::Status result;
   std::thread dialing([this, &result] {
     BlockBrokenPipeSignal();
-    const absl::StatusOr<JoinString> join = options_.join();
-    if (!join.ok()) {
-      result = join.status();
-      return;
-    }
-    const absl::StatusOr<Dialed> dialed = Dial(*join, options_.dial_timeout);
+    const absl::StatusOr<Dialed> dialed = DialNow();
     result = dialed.status();
     if (!dialed.ok()) return;
     close(dialed->socket);

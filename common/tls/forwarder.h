@@ -48,6 +48,8 @@ class Forwarder {
   Forwarder(int listener, std::string address, bool own_process, ForwarderOptions options);
 
   void Run();
+  // To the server of the join string, as it is now.
+  absl::StatusOr<Dialed> DialNow() const;
   void Forward(int connection);
   void Note(absl::Status status);
 

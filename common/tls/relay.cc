@@ -24,7 +24,7 @@ constexpr size_t kPiece = 16 << 10;          // a TLS record's most
 // Of one pair before the others get their turn.
 constexpr int kMostRounds = 8;
 constexpr absl::Duration kWindow = absl::Seconds(1);
-// Of an event: which end of which link.
+// The data of an event is the key of its link; this bit says that it is of the plain end.
 constexpr uint64_t kPlainEnd = uint64_t{1} << 63;
 constexpr uint64_t kWakeKey = 0;
 
@@ -104,8 +104,8 @@ class Relay::Link {
   bool tls_ended() const { return tls_ended_; }
   bool plain_ended() const { return plain_ended_; }
   // The events that epoll waits for; nullopt: the socket is not with epoll.
-  std::optional<uint32_t> told_tls = 0;
-  std::optional<uint32_t> told_plain = 0;
+  std::optional<uint32_t> watched_tls = 0;
+  std::optional<uint32_t> watched_plain = 0;
 
  private:
   bool ReadTls(absl::Time now) {
@@ -297,23 +297,23 @@ void Relay::Carry(Link& link) {
     return;
   }
   if (more || link.held_back(now)) waiting_.insert(link.key());
-  Watch(link);
+  Watch(link, now);
 }
 
-void Relay::Watch(Link& link) {
-  const auto tell = [this](int socket, uint64_t key, uint32_t events, bool ended,
-                           std::optional<uint32_t>& told) {
+void Relay::Watch(Link& link, absl::Time now) {
+  const auto watch = [this](int socket, uint64_t key, uint32_t events, bool ended,
+                            std::optional<uint32_t>& watched) {
     // One that has ended would be reported again and again, whatever is waited for.
     const bool leaves = ended && events == 0;
-    if (!told || (*told == events && !leaves)) return;
+    if (!watched || (*watched == events && !leaves)) return;
     epoll_event event{.events = events, .data = {.u64 = key}};
     epoll_ctl(epoll_, leaves ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, socket, &event);
-    told = leaves ? std::nullopt : std::optional(events);
+    watched = leaves ? std::nullopt : std::optional(events);
   };
-  const uint32_t tls = link.TlsEvents(absl::Now());
-  tell(link.tls_socket(), link.key(), tls, link.tls_ended(), link.told_tls);
-  tell(link.plain_socket(), link.key() | kPlainEnd, link.PlainEvents(), link.plain_ended(),
-       link.told_plain);
+  const uint32_t tls = link.TlsEvents(now);
+  watch(link.tls_socket(), link.key(), tls, link.tls_ended(), link.watched_tls);
+  watch(link.plain_socket(), link.key() | kPlainEnd, link.PlainEvents(), link.plain_ended(),
+        link.watched_plain);
 }
 
 void Relay::Close(uint64_t key) {

@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "common/tls/openssl_types.h"
 
 namespace hpo::tls {
@@ -51,7 +52,7 @@ class Relay {
   void Run();
   // What other threads have asked for since the last call. False: the relay ends.
   bool TakeOrders();
-  void Watch(Link& link);
+  void Watch(Link& link, absl::Time now);
   void Carry(Link& link);
   void Close(uint64_t key);
   // Lets those that were held back read again, once their second is over. Milliseconds until there

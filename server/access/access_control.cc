@@ -36,7 +36,6 @@ std::string AccessControl::Enter(Caller caller, uint64_t connection) {
   absl::MutexLock lock(&mutex_);
   peers_[connection] = peer;
   connections_[peer] = {.caller = std::move(caller),
-                        .peer = peer,
                         .calls_left = static_cast<double>(limits_.calls_per_second),
                         .filled = clock_.Monotonic()};
   return peer;

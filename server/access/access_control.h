@@ -88,7 +88,6 @@ class AccessControl {
  private:
   struct Connection {
     Caller caller;
-    std::string peer;
     double calls_left = 0.0;
     absl::Duration filled;  // monotonic
   };

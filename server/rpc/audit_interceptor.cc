@@ -53,8 +53,9 @@ std::string SubjectOfAnswer(const google::protobuf::Message& answer) {
 // One call.
 class AuditInterceptor final : public grpc::experimental::Interceptor {
  public:
-  AuditInterceptor(AccessControl& access, grpc::experimental::ServerRpcInfo* call)
-      : access_(access), method_(call->method()), call_(call) {}
+  AuditInterceptor(AccessControl& access, const MethodRule& rule,
+                   grpc::experimental::ServerRpcInfo* call)
+      : access_(access), rule_(rule), call_(call) {}
 
   void Intercept(InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE)) {
@@ -80,20 +81,20 @@ class AuditInterceptor final : public grpc::experimental::Interceptor {
     // What was not allowed has been written by AccessControl.
     const bool refused = status.error_code() == grpc::StatusCode::UNAUTHENTICATED;
     const std::optional<Caller> caller = access_.CallerAt(call_->server_context()->peer());
-    if (refused || !caller || !Includes(caller->role, RuleOf(method_)->role)) return;
+    if (refused || !caller || !Includes(caller->role, rule_.role)) return;
     access_.audit().Write(
         {.event = "call",
          .who = caller->name,
          .role = std::string(RoleName(caller->role)),
          .from = caller->from,
-         .method = method_,
+         .method = std::string(rule_.method),
          .what = subject_,
          .result = absl::StatusCodeToString(static_cast<absl::StatusCode>(status.error_code())),
          .why = status.error_message()});
   }
 
   AccessControl& access_;
-  const std::string method_;
+  const MethodRule rule_;
   grpc::experimental::ServerRpcInfo* const call_;
   std::string subject_;
 };
@@ -106,7 +107,7 @@ class AuditInterceptorFactory final : public grpc::experimental::ServerIntercept
       grpc::experimental::ServerRpcInfo* call) override {
     const std::optional<MethodRule> rule = RuleOf(call->method());
     // gRPC owns it.
-    return rule && rule->is_change ? new AuditInterceptor(access_, call) : nullptr;
+    return rule && rule->is_change ? new AuditInterceptor(access_, *rule, call) : nullptr;
   }
 
  private:

@@ -21,14 +21,7 @@
 namespace hpo::cli {
 namespace {
 
-constexpr char kServer[] = "hpo-server";
 constexpr absl::Duration kLongestLifetime = absl::Hours(24 * 3653);
-
-std::string ServerProgram() {
-  std::error_code error;
-  const std::filesystem::path beside = std::filesystem::path(ProgramFolder()) / kServer;
-  return std::filesystem::exists(beside, error) ? beside.string() : kServer;
-}
 
 nlohmann::ordered_json ToJson(const TokenInfo& token) {
   const auto time = [](absl::Time at) -> nlohmann::ordered_json {
@@ -91,7 +84,7 @@ absl::Status BackUpDatabase(Session& session, const std::string& file) {
 }
 
 absl::StatusOr<int> RunRestore(const std::string& backup, const std::string& database) {
-  const std::string program = ServerProgram();
+  const std::string program = OwnProgram("hpo-server");
   std::vector<std::string> words = {program, "--restore", backup};
   if (!database.empty()) words.insert(words.end(), {"--db", database});
   std::vector<char*> arguments;

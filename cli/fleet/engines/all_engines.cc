@@ -27,13 +27,6 @@ struct KnownEngine {
 
 constexpr KnownEngine kEngines[] = {{"slurm", "squeue"}};
 
-// hpo-worker beside this program, else that of PATH.
-std::string WorkerProgram() {
-  const std::string beside = ProgramFolder() + "/hpo-worker";
-  std::error_code error;
-  return fs::exists(beside, error) ? beside : "hpo-worker";
-}
-
 std::string UserName() {
   const passwd* const user = getpwuid(geteuid());
   return user == nullptr ? absl::StrCat(geteuid()) : user->pw_name;
@@ -59,7 +52,7 @@ std::vector<std::string> EngineNames() {
 absl::StatusOr<std::unique_ptr<FleetEngine>> MakeEngine(const std::string& name,
                                                         EngineMeans means) {
   if (name == "slurm") {
-    return std::make_unique<SlurmEngine>(std::move(means), WorkerProgram(), UserName());
+    return std::make_unique<SlurmEngine>(std::move(means), OwnProgram("hpo-worker"), UserName());
   }
   return Unexpected("--engine", absl::StrJoin(EngineNames(), ", "), absl::StrCat("'", name, "'"));
 }

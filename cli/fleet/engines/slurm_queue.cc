@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/base/status.h"
+#include "common/interop/slurm/slurm_time.h"
 
 namespace hpo::cli {
 namespace {
@@ -41,23 +41,6 @@ std::pair<int64_t, int64_t> PlaceOf(absl::string_view task) {
 }
 
 }  // namespace
-
-absl::StatusOr<absl::Duration> ParseSlurmTime(absl::string_view text) {
-  const std::vector<absl::string_view> days = absl::StrSplit(text, absl::MaxSplits('-', 1));
-  const std::vector<absl::string_view> parts = absl::StrSplit(days.back(), ':');
-  int64_t seconds = 0;
-  bool is_time = parts.size() == 2 || parts.size() == 3;
-  for (const absl::string_view part : parts) {
-    int64_t number = 0;
-    is_time = is_time && absl::SimpleAtoi(part, &number) && number >= 0;
-    seconds = 60 * seconds + number;
-  }
-  int64_t num_days = 0;
-  if (days.size() == 2) is_time = is_time && absl::SimpleAtoi(days[0], &num_days);
-  if (!is_time)
-    return Unexpected("time of Slurm", "such as 1-02:03:04", absl::StrCat("'", text, "'"));
-  return absl::Hours(24) * num_days + absl::Seconds(seconds);
-}
 
 absl::StatusOr<std::vector<NamedWorker>> ParseSlurmQueue(absl::string_view printed) {
   std::vector<NamedWorker> workers;

@@ -1,4 +1,4 @@
-// What squeue tells of fleets. Pure.
+// Reads what squeue prints about fleets. Pure.
 #pragma once
 
 #include <string>
@@ -6,7 +6,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "cli/fleet/engines/fleet_engine.h"
 
 namespace hpo::cli {
@@ -17,10 +16,6 @@ inline constexpr char kSlurmQueueFormat[] = "%i|%T|%N|%M|%r|%j";
 // The tasks of fleets among what squeue has printed, in its order.
 //   Internal  a line of another form
 absl::StatusOr<std::vector<NamedWorker>> ParseSlurmQueue(absl::string_view printed);
-
-// "2-03:04:05", "3:04:05" or "4:05" as Slurm writes times.
-//   InvalidArgument  another text
-absl::StatusOr<absl::Duration> ParseSlurmTime(absl::string_view text);
 
 // The job of a task: "12" of "12_7".
 std::string JobOfTask(absl::string_view task);

@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
 #include "common/files/spawn.h"
+#include "common/interop/slurm/slurm_time.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo::agent {
@@ -80,20 +81,9 @@ std::optional<absl::Duration> EndOfVariable(const EngineVariables& variables, ab
 
 absl::StatusOr<absl::Duration> ParseSqueueTime(const std::string& text) {
   if (text == "UNLIMITED" || text == "NOT_SET") return absl::InfiniteDuration();
-  const absl::Status unknown =
-      Unexpected("squeue -o %L", "a time such as 2-03:04:05 or 4:05", absl::StrCat("'", text, "'"));
-  const std::vector<std::string> halves = absl::StrSplit(text, absl::MaxSplits('-', 1));
-  int64_t days = 0;
-  if (halves.size() == 2 && !absl::SimpleAtoi(halves[0], &days)) return unknown;
-  const std::vector<std::string> parts = absl::StrSplit(halves.back(), ':');
-  if (parts.size() < 2 || parts.size() > 3) return unknown;
-  int64_t total = 0;
-  for (const std::string& part : parts) {
-    int64_t number = 0;
-    if (!IsDigits(part) || !absl::SimpleAtoi(part, &number)) return unknown;
-    total = 60 * total + number;
-  }
-  return absl::Hours(24) * days + absl::Seconds(total);
+  const absl::StatusOr<absl::Duration> time = ParseSlurmTime(text);
+  if (!time.ok()) return Annotate(time.status(), "squeue -o %L");
+  return *time;
 }
 
 std::optional<absl::Duration> EngineTimeLeft(const EngineVariables& variables, absl::Time now) {

@@ -41,15 +41,6 @@ TEST(SlurmQueue, RejectsLinesOfAnotherForm) {
               testing::HasSubstr("got '6_3|PENDING'"));
 }
 
-TEST(SlurmTime, HasDaysWhereTheyAreTold) {
-  EXPECT_EQ(*ParseSlurmTime("0:07"), absl::Seconds(7));
-  EXPECT_EQ(*ParseSlurmTime("1:02:03"), absl::Hours(1) + absl::Seconds(123));
-  EXPECT_EQ(*ParseSlurmTime("2-01:00:00"), absl::Hours(49));
-  for (const char* const wrong : {"", "7", "UNLIMITED", "a:b", "1-2", "x-1:02:03"}) {
-    EXPECT_FALSE(ParseSlurmTime(wrong).ok()) << wrong;
-  }
-}
-
 TEST(TasksToEnd, AreThoseThatWaitAndThenTheLastOnes) {
   const std::vector<NamedWorker> workers = {Worker("6_0", kRunning),  Worker("6_1", kRunning),
                                             Worker("6_10", kRunning), Worker("6_2", kWaiting),
