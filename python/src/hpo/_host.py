@@ -55,7 +55,6 @@ class Limit:
         slack = max(_LEAST_SLACK, int(_SLACK * limit_bytes))
         self.held_to_bytes = limit_bytes - slack
         self.planned_bytes = limit_bytes - 2 * slack  # what was allocated counts, not only touched
-        self._untouched: "int | None" = None
 
     @contextlib.contextmanager
     def held(self) -> "Generator[None, None, None]":
@@ -73,9 +72,9 @@ class Limit:
             resource.setrlimit(resource.RLIMIT_DATA, before)
 
     def _data_bytes(self) -> int:
-        """The kernel counts private data whether it was touched or not; a thread's stack was not."""
+        """The kernel counts private data whether it was touched or not. Threads' stacks were not, nor
+        what a library keeps for larger products than it has seen (MKL, by the instruction set)."""
         now = _status()
         untouched = max(0, now["VmData"] - now["RssAnon"])
-        self._untouched = min(untouched, self._untouched or untouched)
         shared = now["RssFile"] + now["RssShmem"]
-        return max(0, self.held_to_bytes - shared) + self._untouched
+        return max(0, self.held_to_bytes - shared) + untouched

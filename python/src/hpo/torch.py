@@ -110,8 +110,7 @@ class Guard:
         while True:
             failure, loss = "", None
             try:
-                with self._memory.enforced():
-                    loss = self._parts(part, rows, planner)
+                loss = self._parts(part, rows, planner)
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
@@ -131,7 +130,8 @@ class Guard:
             last = min(first + planner.size, rows)
             self._memory.begin_part()
             self._running = last - first
-            loss = part(first, last)
+            with self._memory.enforced():
+                loss = part(first, last)
             total = loss if total is None else total + loss
             planner.ran(last - first, self._memory.end_part(), rows)
             first = last

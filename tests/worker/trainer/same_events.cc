@@ -18,8 +18,10 @@
 namespace hpo::trainer {
 namespace {
 
-// Before torch looks at it: which kernels run must not depend on the machine.
+// Before torch and oneDNN look at them: which kernels run must not depend on the machine. With
+// AVX512-FP16 or AMX, for example, oneDNN takes scratch for products in float16.
 const int kInstructionSet = setenv("ATEN_CPU_CAPABILITY", "avx2", /*overwrite=*/1);
+const int kInstructionSetOfOneDnn = setenv("ONEDNN_MAX_CPU_ISA", "AVX2", /*overwrite=*/1);
 
 // Takes the recording when training ends, before the model and the optimizer go.
 class TakeAtTrainingEnd final : public EventSink, public StopSource {
