@@ -11,6 +11,7 @@ find_package(CLI11 CONFIG REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(Boost 1.74 REQUIRED)  # headers alone
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 
 find_package(PkgConfig REQUIRED)

@@ -1,11 +1,15 @@
 #include "server/coordinator.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
@@ -69,6 +73,28 @@ void SetAdvertised(const SecurityOptions& security, const ListenAddress& address
   issuer.host = has_port ? said.substr(0, colon) : said;
 }
 
+// Names of this server that a browser may have in its address line.
+std::vector<std::string> NamesOf(const std::string& advertised_host) {
+  std::array<char, 256> machine{};
+  gethostname(machine.data(), machine.size() - 1);
+  std::vector<std::string> names;
+  for (const std::string& name : {advertised_host, std::string(machine.data())}) {
+    const bool is_new = std::find(names.begin(), names.end(), name) == names.end();
+    if (!name.empty() && is_new) names.push_back(absl::AsciiStrToLower(name));
+  }
+  return names;
+}
+
+// `host`: of the address with TLS.
+absl::StatusOr<tls::Identity> LoadIdentityFor(const CoordinatorOptions& options,
+                                              const std::string& host, absl::Time now) {
+  const SecurityOptions& security = options.security;
+  if (security.certificate_file.empty()) {
+    return tls::LoadOrMakeServerIdentity(FolderOfAccess(options), ReachableHost(host), now);
+  }
+  return tls::LoadIdentity(security.certificate_file, security.key_file);
+}
+
 // `host`: of the address with TLS.
 absl::StatusOr<GateOptions> LoadGate(const CoordinatorOptions& options, const std::string& host,
                                      absl::Time now) {
@@ -77,12 +103,8 @@ absl::StatusOr<GateOptions> LoadGate(const CoordinatorOptions& options, const st
   HPO_RETURN_IF_ERROR(CreateFolderOf(folder + "/audit.jsonl"));
   std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
   GateOptions gate;
-  if (security.certificate_file.empty()) {
-    HPO_ASSIGN_OR_RETURN(gate.identity,
-                         tls::LoadOrMakeServerIdentity(folder, ReachableHost(host), now));
-  } else {
-    HPO_ASSIGN_OR_RETURN(gate.identity,
-                         tls::LoadIdentity(security.certificate_file, security.key_file));
+  HPO_ASSIGN_OR_RETURN(gate.identity, LoadIdentityFor(options, host, now));
+  if (!security.certificate_file.empty()) {
     HPO_RETURN_IF_ERROR(
         Annotate(tls::CheckDates(gate.identity.certificate.get(), now), security.certificate_file));
   }
@@ -126,6 +148,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   HPO_RETURN_IF_ERROR(CheckFree(options.listen));
   for (const ListenAddress& address : options.also_listen) HPO_RETURN_IF_ERROR(CheckFree(address));
   if (options.metrics) HPO_RETURN_IF_ERROR(CheckFree(*options.metrics));
+  if (options.http) HPO_RETURN_IF_ERROR(Annotate(CheckFree(*options.http), "--http"));
   HPO_RETURN_IF_ERROR(CreateFolderOf(options.database));
   for (;;) {
     absl::StatusOr<std::unique_ptr<Coordinator>> started = TryStart(options, clock);
@@ -189,13 +212,47 @@ absl::Status Coordinator::Serve(const CoordinatorOptions& options) {
                      .access = access_,
                      .tokens = *tokens_};
   HPO_ASSIGN_OR_RETURN(rpc_, RpcServer::Start(std::move(rpc), apis));
-  if (!place) return absl::OkStatus();
+  if (!place) return ServePage(options, "");
   SetAdvertised(options.security, rpc_->addresses()[*place], issuer);
   issuer_ = std::make_unique<TokenIssuer>(std::move(issuer), *tokens_, clock_,
                                           [this] { rpc_->CloseInvalid(); });
   admin_.SetIssuer(issuer_.get());
   HPO_RETURN_IF_ERROR(issuer_->MakeFirstTokens());
-  return issuer_->RefreshFiles();
+  HPO_RETURN_IF_ERROR(issuer_->RefreshFiles());
+  return ServePage(options, AddressesOf(options)[*place].host);
+}
+
+absl::Status Coordinator::ServePage(const CoordinatorOptions& options,
+                                    const std::string& tls_host) {
+  if (!options.http) return absl::OkStatus();
+  const bool needs_tls =
+      !options.security.insecure && NeedsTls(*options.http, options.security.tls_on_loopback);
+  if (needs_tls && issuer_ == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--http ", FormatListenAddress(*options.http),
+        ": other machines can reach this address, so that the page needs TLS and the tokens of "
+        "--listen; add --tls, or a --listen that other machines can reach"));
+  }
+  IssuerOptions advertised;
+  SetAdvertised(options.security, *options.http, advertised);
+  PageOptions page{.listen = *options.http,
+                   .identity = nullptr,
+                   .key_folder = FolderOfAccess(options),
+                   .names = NamesOf(advertised.host)};
+  std::optional<tls::Identity> identity;
+  if (needs_tls) {
+    HPO_ASSIGN_OR_RETURN(identity, LoadIdentityFor(options, tls_host, clock_.Now()));
+    page.identity = &*identity;
+  }
+  HPO_ASSIGN_OR_RETURN(
+      page_, PageServer::Start(page, {.channel = rpc_->ChannelWithin(),
+                                      .queries = studies_.queries(),
+                                      .access = access_,
+                                      .tokens = *tokens_,
+                                      .clock = clock_,
+                                      .trouble = [this] { return admin_.GetServer().trouble; }}));
+  admin_.SetPage(page_->url());
+  return absl::OkStatus();
 }
 
 std::string Coordinator::join_file() const {
@@ -219,6 +276,7 @@ Coordinator::~Coordinator() {
 void Coordinator::Drain(absl::Duration grace) {
   if (rpc_ != nullptr) rpc_->StopAdvertising();
   scheduler_->state().work.Drain();
+  if (page_ != nullptr) page_->Stop();
   if (rpc_ != nullptr) rpc_->Shutdown(grace);
   if (mlflow_ != nullptr) mlflow_->Finish(grace);
 }

@@ -20,6 +20,7 @@
 #include "server/api/worker_api.h"
 #include "server/health_log.h"
 #include "server/http/metrics_endpoint.h"
+#include "server/http/page_server.h"
 #include "server/mlflow_logger.h"
 #include "server/optuna/optuna_api.h"
 #include "server/rpc/rpc_server.h"
@@ -37,6 +38,7 @@ struct CoordinatorOptions {
   SchedulerOptions scheduler;
   std::string mlflow;  // address of a tracking server to write trials to; empty: none
   std::optional<ListenAddress> metrics;  // where monitoring asks (server/http); nullopt: nowhere
+  std::optional<ListenAddress> http;     // where the page is served; nullopt: nowhere
   // Asked where the database cannot be used for now (a full disk): whether to try again, after
   // having waited. Empty: Start fails with what it met.
   std::function<bool(const absl::Status&)> try_again;
@@ -63,6 +65,8 @@ class Coordinator {
   const std::string& address() const { return rpc_->address(); }
   // The file with the line that starts a worker on another machine; empty: there is no TLS.
   std::string join_file() const;
+  // "http://127.0.0.1:8080/", where the page is served; empty: nowhere.
+  std::string page_url() const { return page_ == nullptr ? "" : page_->url(); }
   // Where monitoring asks; empty: nowhere.
   std::string metrics_url() const { return metrics_ == nullptr ? "" : metrics_->url(); }
   StudyApi& studies() { return studies_; }
@@ -79,8 +83,9 @@ class Coordinator {
               std::unique_ptr<MlflowLogger> mlflow, const Clock& clock,
               const CoordinatorOptions& options);
 
-  // Certificate, tokens and gRPC.
+  // Certificate, tokens, gRPC and the page.
   absl::Status Serve(const CoordinatorOptions& options);
+  absl::Status ServePage(const CoordinatorOptions& options, const std::string& tls_host);
   static absl::StatusOr<std::unique_ptr<Coordinator>> TryStart(const CoordinatorOptions& options,
                                                                const Clock& clock);
 
@@ -97,6 +102,7 @@ class Coordinator {
   std::unique_ptr<TokenRegistry> tokens_;
   std::unique_ptr<TokenIssuer> issuer_;  // null: no TLS
   std::unique_ptr<RpcServer> rpc_;
+  std::unique_ptr<PageServer> page_;          // null: there is no page
   std::unique_ptr<MetricsEndpoint> metrics_;  // null: monitoring asks nowhere
   const Clock& clock_;
   HealthLog health_log_;

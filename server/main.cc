@@ -65,10 +65,11 @@ std::string Banner(Coordinator& coordinator, const ServerOptions& options) {
         absl::StrAppend(out, DescribeStudy(study));
       });
   const std::string metrics = coordinator.metrics_url();
-  return absl::StrCat("hpo-server ", std::string(Version()), " listening on ",
-                      coordinator.address(), ", database ", options.database,
-                      ", studies: ", studies.empty() ? "none" : studies,
-                      metrics.empty() ? "" : ", metrics at ", metrics);
+  const std::string page = coordinator.page_url();
+  return absl::StrCat(
+      "hpo-server ", std::string(Version()), " listening on ", coordinator.address(), ", database ",
+      options.database, ", studies: ", studies.empty() ? "none" : studies,
+      metrics.empty() ? "" : ", metrics at ", metrics, page.empty() ? "" : ", page at ", page);
 }
 
 // How other machines reach the server; empty: they cannot.
@@ -205,6 +206,7 @@ absl::StatusOr<int> Serve(const ServerOptions& options, const TerminationSignal&
   coordinator_options.scheduler.lease.ttl = options.lease_ttl;
   coordinator_options.mlflow = options.mlflow;
   coordinator_options.metrics = options.metrics;
+  coordinator_options.http = options.http;
   HPO_ASSIGN_OR_RETURN(const std::vector<StudySpec> studies, LoadStudies(options));
   if (!options.edit) coordinator_options.studies = studies;
   const SystemClock clock;

@@ -20,6 +20,7 @@ Examples:
   hpo-server --study criteria                       a preset, on 127.0.0.1:50051
   hpo-server --study ./my.yaml --trials 200         your own study, with a budget of 200
   hpo-server --study a --study b --listen unix:/run/user/1000/hpo.sock
+  hpo-server --study a --http 127.0.0.1:8080        with the page
   hpo-server --study a --listen 0.0.0.0:50051       for workers on other machines (TLS, tokens)
 
 Then start workers, such as hpo-worker --gpu 0. hpo status and hpo watch show the progress.
@@ -33,6 +34,7 @@ struct RawOptions {
   std::vector<std::string> listen = {"127.0.0.1:50051"};
   std::string lease_ttl = "60s";
   std::string metrics;
+  std::string http;
   StudyOverrides flags;
 };
 
@@ -87,6 +89,10 @@ void DeclareLife(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.add_option("--mlflow", options.mlflow,
                  "Log the trials to this MLflow tracking server while they run (http://host:port)")
       ->type_name("URI");
+  app.add_option("--http", raw.http,
+                 "Serve the page, and the API as JSON, at this host and port (0: any free port). "
+                 "Where other machines can connect it has the TLS and the tokens of --listen")
+      ->type_name("ADDRESS");
   app.add_option(
          "--metrics", raw.metrics,
          "Serve metrics for Prometheus under /metrics at this loopback host and port (0: any "
@@ -219,6 +225,14 @@ absl::StatusOr<std::optional<ListenAddress>> ParseMetricsAddress(const std::stri
       "--metrics: expected a loopback host and port such as 127.0.0.1:9464, got '", text, "'"));
 }
 
+absl::StatusOr<std::optional<ListenAddress>> ParseHttpAddress(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
+  if (address.ok() && !address->IsUnix()) return *address;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--http: expected a host and port such as 127.0.0.1:8080, got '", text, "'"));
+}
+
 absl::Status Check(RawOptions raw, ServerOptions& options) {
   HPO_ASSIGN_OR_RETURN(options.listen, ParseListenAddress(raw.listen.front()));
   for (size_t i = 1; i < raw.listen.size(); ++i) {
@@ -226,6 +240,7 @@ absl::Status Check(RawOptions raw, ServerOptions& options) {
   }
   HPO_ASSIGN_OR_RETURN(options.lease_ttl, ParseTtl(raw.lease_ttl));
   HPO_ASSIGN_OR_RETURN(options.metrics, ParseMetricsAddress(raw.metrics));
+  HPO_ASSIGN_OR_RETURN(options.http, ParseHttpAddress(raw.http));
   HPO_ASSIGN_OR_RETURN(options.overrides, OverEnvironment(std::move(raw.flags)));
   if (options.overrides.name.has_value() && options.studies.size() != 1) {
     return absl::InvalidArgumentError(

@@ -32,6 +32,7 @@ struct ServerOptions {
   std::string snapshot_of;          // a database of which a copy is served; empty: none
   std::string mlflow;               // address of a tracking server; empty: none
   std::optional<ListenAddress> metrics;  // where monitoring asks; nullopt: nowhere
+  std::optional<ListenAddress> http;     // where the page is served; nullopt: nowhere
 };
 
 // Reads the command line and the environment (HPO_MODEL_CHOICES, HPO_EPOCHS, ...; XDG_STATE_HOME

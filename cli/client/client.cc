@@ -41,7 +41,8 @@ absl::StatusOr<ServerStatus> Client::GetServer() {
                       .database = response.database(),
                       .epoch = response.epoch(),
                       .trouble = response.trouble(),
-                      .damage = {response.damage().begin(), response.damage().end()}};
+                      .damage = {response.damage().begin(), response.damage().end()},
+                      .page = response.page()};
 }
 
 absl::StatusOr<Bytes> Client::BackUp(const std::string& path) {

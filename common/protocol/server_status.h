@@ -13,6 +13,7 @@ struct ServerStatus {
   int64_t epoch = 0;     // how often a server has started on it
   std::string trouble;   // what keeps it from storing or reading at the moment; empty: nothing
   std::vector<std::string> damage;  // what SQLite found wrong with the file at the start
+  std::string page;                 // address of its page; empty: it serves none
 };
 
 }  // namespace hpo

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/ids.h"
@@ -29,7 +30,8 @@ AccessControl::AccessControl(AuditLog& audit, const Clock& clock, CallLimits lim
     : audit_(audit),
       clock_(clock),
       limits_(limits),
-      prefix_(absl::StrCat("hpo-peer-", RandomId())) {}
+      prefix_(absl::StrCat("hpo-peer-", RandomId())),
+      page_prefix_(absl::StrCat("hpo-page-", RandomId())) {}
 
 std::string AccessControl::Enter(Caller caller, uint64_t connection) {
   std::string peer = absl::StrCat(prefix_, "-", connection);
@@ -47,6 +49,24 @@ void AccessControl::Leave(uint64_t connection) {
   if (peer == peers_.end()) return;
   connections_.erase(peer->second);
   peers_.erase(peer);
+}
+
+std::string AccessControl::EnterPage(Caller caller) {
+  const std::string peer = absl::StrCat(page_prefix_, "-", next_page_++);
+  absl::MutexLock lock(&mutex_);
+  connections_[peer] = {.caller = std::move(caller),
+                        .calls_left = static_cast<double>(limits_.calls_per_second),
+                        .filled = clock_.Monotonic()};
+  return absl::StrCat(kAbstract, peer);
+}
+
+void AccessControl::LeavePage(const std::string& peer) {
+  absl::MutexLock lock(&mutex_);
+  connections_.erase(peer.substr(sizeof(kAbstract) - 1));
+}
+
+bool AccessControl::IsOfPage(absl::string_view peer) const {
+  return absl::ConsumePrefix(&peer, kAbstract) && absl::StartsWith(peer, page_prefix_);
 }
 
 std::function<bool(uint64_t)> AccessControl::ConnectionsOf(

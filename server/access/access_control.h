@@ -2,6 +2,7 @@
 // the client's limits. Every service of every transport asks here.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -23,6 +24,9 @@ namespace hpo::server {
 
 // The token of those that were admitted by a certificate of an authority.
 constexpr int64_t kOfAuthority = -1;
+
+// The metadata by which a call from within the process names its caller (AccessControl::EnterPage).
+inline constexpr char kPeerKey[] = "hpo-peer";
 
 // Who makes a call.
 struct Caller {
@@ -52,6 +56,15 @@ class AccessControl {
   // the leading NUL of the abstract namespace: gRPC names the peer of its calls by it.
   std::string Enter(Caller caller, uint64_t connection);
   void Leave(uint64_t connection);
+
+  // A caller whom the page's HTTP server has admitted, and who calls by way of it. The name by
+  // which calls from within the process name the caller (kPeerKey): nobody can
+  // guess it.
+  std::string EnterPage(Caller caller);
+  void LeavePage(const std::string& peer);
+  // Whether a name has the form of those that EnterPage gives.
+  bool IsOfPage(absl::string_view peer) const;
+
   // Connections of tokens that `valid` is false for.
   std::function<bool(uint64_t)> ConnectionsOf(
       const std::function<bool(int64_t token)>& valid) const;
@@ -99,6 +112,8 @@ class AccessControl {
   const Clock& clock_;
   const CallLimits limits_;
   const std::string prefix_;
+  const std::string page_prefix_;  // another one: sockets' names can be read by others
+  std::atomic<uint64_t> next_page_ = 1;
   mutable absl::Mutex mutex_;
   std::map<uint64_t, std::string> peers_ ABSL_GUARDED_BY(mutex_);  // by connection
   std::map<std::string, Connection, std::less<>> connections_ ABSL_GUARDED_BY(mutex_);  // by peer

@@ -55,6 +55,20 @@ void Replace(const std::vector<TokenRecord>& rows, std::vector<TokenRecord>& tok
   }
 }
 
+Admission AdmissionAt(const TokenRecord& token, absl::Time now) {
+  Admission admission{.verdict = Admission::Verdict::kAdmitted,
+                      .token = token.id,
+                      .name = token.name,
+                      .role = token.role,
+                      .expires = token.expires};
+  if (token.revoked <= now) {
+    admission.verdict = Admission::Verdict::kRevoked;
+  } else if (token.expires <= now) {
+    admission.verdict = Admission::Verdict::kExpired;
+  }
+  return admission;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TokenRegistry>> TokenRegistry::Load(Store& store,
@@ -73,22 +87,22 @@ Admission TokenRegistry::Admit(const tls::Digest& key) const {
   const absl::Time now = clock_.Now();
   Admission admission;
   absl::MutexLock lock(&mutex_);
+  // All of them, so that the time tells nothing.
   for (const TokenRecord& token : tokens_) {
-    if (token.key_sha256.size() != hex.size() ||
-        CRYPTO_memcmp(token.key_sha256.data(), hex.data(), hex.size()) != 0) {
-      continue;
-    }
-    admission = {.verdict = Admission::Verdict::kAdmitted,
-                 .token = token.id,
-                 .name = token.name,
-                 .role = token.role,
-                 .expires = token.expires};
-    if (token.revoked <= now)
-      admission.verdict = Admission::Verdict::kRevoked;
-    else if (token.expires <= now)
-      admission.verdict = Admission::Verdict::kExpired;
+    const bool is_it = token.key_sha256.size() == hex.size() &&
+                       CRYPTO_memcmp(token.key_sha256.data(), hex.data(), hex.size()) == 0;
+    if (is_it) admission = AdmissionAt(token, now);
   }
   return admission;
+}
+
+Admission TokenRegistry::AdmissionOf(int64_t token) const {
+  const absl::Time now = clock_.Now();
+  absl::MutexLock lock(&mutex_);
+  for (const TokenRecord& one : tokens_) {
+    if (one.id == token) return AdmissionAt(one, now);
+  }
+  return {};
 }
 
 bool TokenRegistry::IsValid(int64_t token) const {

@@ -40,6 +40,8 @@ class TokenRegistry {
 
   // By the digest of the public key (tls::KeyDigest), compared in constant time.
   Admission Admit(const tls::Digest& key) const;
+  // By the token's number, as Caller has it: of who has proved the token before.
+  Admission AdmissionOf(int64_t token) const;
   // Whether what was admitted still is: neither revoked nor expired since.
   bool IsValid(int64_t token) const;
 

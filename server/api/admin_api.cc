@@ -17,11 +17,13 @@ constexpr size_t kBackupPiece = size_t{1} << 20;
 
 ServerStatus AdminApi::GetServer() const {
   const Store& store = *scheduler_.state().store;
+  absl::MutexLock lock(&mutex_);
   return ServerStatus{.version = std::string(Version()),
                       .database = store.path(),
                       .epoch = scheduler_.state().epoch.number,
                       .trouble = store.trouble(),
-                      .damage = store.damage()};
+                      .damage = store.damage(),
+                      .page = page_};
 }
 
 absl::StatusOr<TokenIssuer*> AdminApi::Issuer() const {

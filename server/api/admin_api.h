@@ -6,8 +6,10 @@
 #include <functional>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "common/protocol/server_status.h"
 #include "server/access/token_issuer.h"
 #include "server/scheduler/trial_scheduler.h"
@@ -21,6 +23,12 @@ class AdminApi {
   explicit AdminApi(TrialScheduler& scheduler) : scheduler_(scheduler) {}
 
   ServerStatus GetServer() const;
+
+  // Where the page is served.
+  void SetPage(const std::string& url) {
+    absl::MutexLock lock(&mutex_);
+    page_ = url;
+  }
 
   // Who makes tokens, for the calls below; it outlives them. Before any call.
   void SetIssuer(TokenIssuer* issuer) { issuer_ = issuer; }
@@ -40,6 +48,8 @@ class AdminApi {
 
  private:
   TrialScheduler& scheduler_;
+  mutable absl::Mutex mutex_;
+  std::string page_ ABSL_GUARDED_BY(mutex_);
   std::atomic<TokenIssuer*> issuer_ = nullptr;  // null: there is no TLS
 };
 

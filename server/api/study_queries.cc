@@ -100,6 +100,15 @@ absl::StatusOr<StudyPage> StudyQueries::ListStudies(int page_size, const std::st
   return page;
 }
 
+std::map<std::string, int64_t> StudyQueries::LastChanges() const {
+  std::map<std::string, int64_t> last;
+  for (const std::string& name : scheduler_.state().studies.Names()) {
+    const absl::StatusOr<StudyRuntime*> study = scheduler_.state().studies.Find(name);
+    last[name] = study.ok() ? (*study)->changes.last() : 0;
+  }
+  return last;
+}
+
 absl::StatusOr<TrialPage> StudyQueries::ListTrials(const std::string& study,
                                                    const TrialQuery& query) const {
   if (query.page_size < 0 || query.page_size > kLargestPage) {

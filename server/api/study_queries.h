@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,9 @@ class StudyQueries {
   // page_size 0 means 100; at most 1,000.
   //   InvalidArgument  page_size out of range, or a token that ListTrials did not give
   absl::StatusOr<TrialPage> ListTrials(const std::string& study, const TrialQuery& query) const;
+
+  // The sequence of each study's last change, by name: cheap.
+  std::map<std::string, int64_t> LastChanges() const;
 
   absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number) const;
   // `count` 0: the best one; with several objectives the whole Pareto front.

@@ -22,6 +22,7 @@ grpc::Status AdminServiceImpl::GetServer(grpc::ServerContext* context, const v1:
   response->set_epoch(status.epoch);
   response->set_trouble(status.trouble);
   for (const std::string& found : status.damage) response->add_damage(found);
+  response->set_page(status.page);
   return grpc::Status::OK;
 }
 

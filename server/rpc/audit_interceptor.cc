@@ -9,6 +9,7 @@
 #include "google/protobuf/message.h"
 #include "grpcpp/grpcpp.h"
 #include "server/access/method_roles.h"
+#include "server/rpc/rpc_macros.h"
 
 namespace hpo::server {
 namespace {
@@ -80,7 +81,8 @@ class AuditInterceptor final : public grpc::experimental::Interceptor {
   void Write(const grpc::Status& status) {
     // What was not allowed has been written by AccessControl.
     const bool refused = status.error_code() == grpc::StatusCode::UNAUTHENTICATED;
-    const std::optional<Caller> caller = access_.CallerAt(call_->server_context()->peer());
+    const std::optional<Caller> caller =
+        access_.CallerAt(PeerOf(*call_->server_context(), access_));
     if (refused || !caller || !Includes(caller->role, rule_.role)) return;
     access_.audit().Write(
         {.event = "call",

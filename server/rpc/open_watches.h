@@ -32,8 +32,8 @@ class OpenWatches {
     std::string client_;
   };
 
-  // `peer` as gRPC names it, "ipv4:127.0.0.1:40182": the port, which is new with each connection,
-  // does not count.
+  // `peer`: an address, "ipv4:127.0.0.1:40182" or "10.0.0.7:40182" (Caller::from): the port, which
+  // is new with each connection, does not count.
   //   ResourceExhausted  the client has kWatchLimit open
   absl::StatusOr<Watch> Open(absl::string_view peer) {
     const std::string client(peer.substr(0, peer.rfind(':')));

@@ -6,17 +6,36 @@
 // cast.
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "grpcpp/grpcpp.h"
 #include "proto/convert/grpc_status.h"
 #include "proto/convert/request_check.h"
 #include "server/access/access_control.h"
 
-#define HPO_RPC_ALLOW(context)                                            \
-  const absl::StatusOr<AccessControl::Permit> hpo_permit =                \
-      access_.Allow(absl::StrCat(kService, __func__), (context)->peer()); \
+namespace hpo::server {
+
+// Who makes a call, as AccessControl takes it: the connection, or, for a call that comes from
+// within the process (server/json), whom the page's server has admitted. What a client of gRPC
+// writes under kPeerKey by itself does not count: it cannot know a name that
+// AccessControl::EnterPage gave.
+inline std::string PeerOf(const grpc::ServerContextBase& context, const AccessControl& access) {
+  const auto named = context.client_metadata().find(kPeerKey);
+  if (named != context.client_metadata().end()) {
+    std::string name(named->second.data(), named->second.size());
+    if (access.IsOfPage(name)) return name;
+  }
+  return context.peer();
+}
+
+}  // namespace hpo::server
+
+#define HPO_RPC_ALLOW(context)                                                      \
+  const absl::StatusOr<AccessControl::Permit> hpo_permit =                          \
+      access_.Allow(absl::StrCat(kService, __func__), PeerOf(*(context), access_)); \
   if (!hpo_permit.ok()) return ToGrpc(hpo_permit.status())
 
 #define HPO_RPC_RETURN_IF_ERROR(expression)                               \

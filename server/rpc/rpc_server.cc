@@ -119,6 +119,12 @@ std::vector<ListenAddress> RpcServer::addresses() const {
   return addresses;
 }
 
+std::shared_ptr<grpc::Channel> RpcServer::ChannelWithin() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kLargestAnswerBytes);
+  return server_->InProcessChannel(arguments);
+}
+
 void RpcServer::CloseInvalid() {
   if (gate_ != nullptr) gate_->CloseInvalid();
 }

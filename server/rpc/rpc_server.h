@@ -61,6 +61,9 @@ class RpcServer {
   // All that it listens on, with the real ports.
   std::vector<ListenAddress> addresses() const;
 
+  // The services for callers within the process, whom PeerOf (rpc_macros.h) names.
+  std::shared_ptr<grpc::Channel> ChannelWithin();
+
   // Closes TLS connections whose token is no longer valid.
   void CloseInvalid();
 

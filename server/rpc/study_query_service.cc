@@ -122,7 +122,7 @@ grpc::Status StudyQueryService::WatchStudy(grpc::ServerContext* context,
                                            const v1::WatchStudyRequest* request,
                                            grpc::ServerWriter<v1::WatchStudyResponse>* writer) {
   HPO_RPC_ADMIT(context, *request);
-  HPO_RPC_ASSIGN(const OpenWatches::Watch watch, watches_.Open(context->peer()));
+  HPO_RPC_ASSIGN(const OpenWatches::Watch watch, watches_.Open(hpo_permit->caller().from));
   return ToGrpc(queries_.WatchStudy(
       request->study(), request->after_sequence(),
       [writer](const WatchEvent& event) { return writer->Write(ToProto(event)); },

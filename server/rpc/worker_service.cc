@@ -97,7 +97,7 @@ grpc::Status WorkerServiceImpl::Heartbeat(grpc::ServerContext* context,
 
 SessionStreams::Reactor* WorkerServiceImpl::Attend(grpc::CallbackServerContext* context,
                                                    const v1::AttendRequest* request) {
-  const auto permit = access_.Allow(absl::StrCat(kService, __func__), context->peer());
+  const auto permit = access_.Allow(absl::StrCat(kService, __func__), PeerOf(*context, access_));
   if (!permit.ok()) return SessionStreams::Refuse(permit.status());
   return streams_.Open(request->session());
 }
