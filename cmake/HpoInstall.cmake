@@ -89,7 +89,7 @@ install(DIRECTORY docs examples DESTINATION ${hpo_documents} COMPONENT documents
 
 # The distribution keeps each package's licence with the package.
 foreach(package IN ITEMS
-    libabsl-dev libbrotli-dev libc-ares-dev libcli11-dev libcpp-httplib-dev libeigen3-dev libfmt-dev
+    libabsl-dev libboost-dev libbrotli-dev libc-ares-dev libcli11-dev libcpp-httplib-dev libeigen3-dev libfmt-dev
     libgrpc-dev libprotobuf-dev libre2-dev libspdlog-dev libsqlite3-dev libssl-dev
     libutf8proc-dev libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev)
   install(FILES /usr/share/doc/${package}/copyright

@@ -16,6 +16,7 @@
 #include "cli/client/local_service.h"
 #include "cli/client/session.h"
 #include "cli/commands/exchange/export_model.h"
+#include "cli/commands/open_command.h"
 #include "cli/commands/reminder.h"
 #include "cli/commands/studies/watch.h"
 #include "cli/commands/trials/trial_commands.h"
@@ -470,6 +471,25 @@ void WarnOfNoDryRuns(const RunOptions& options, const StudySpec& spec, RunVoice&
   }
 }
 
+std::vector<std::string> ServerArguments(const RunOptions& options,
+                                         const StudyOverrides& overrides) {
+  std::vector<std::string> arguments = {"--study", options.study, "--resume", "--http",
+                                        "127.0.0.1:0"};
+  if (!options.name.empty()) arguments.insert(arguments.end(), {"--name", options.name});
+  if (options.edit) arguments.emplace_back("--edit");
+  if (overrides.task) arguments.insert(arguments.end(), {"--task", *overrides.task});
+  return arguments;
+}
+
+// A run goes on without its page.
+void ShowPage(Session& session, bool in_browser) {
+  const absl::StatusOr<ServerStatus> server = session.client.GetServer();
+  if (!server.ok() || server->page.empty()) return;
+  const std::string address = PageAddress(server->page, session.study, /*token=*/"");
+  if (!session.json) session.out << "page " << address << std::endl;
+  if (in_browser) OpenInBrowser(address);
+}
+
 }  // namespace
 
 absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
@@ -490,15 +510,8 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   HPO_RETURN_IF_ERROR(CheckCommands(options, spec));
   LocalServiceOptions local{.programs = ProgramFolder(),
                             .folder = FolderOf(options, spec.name),
-                            .server_arguments = {"--study", options.study, "--resume"},
+                            .server_arguments = ServerArguments(options, overrides),
                             .study = spec.name};
-  if (!options.name.empty()) {
-    local.server_arguments.insert(local.server_arguments.end(), {"--name", options.name});
-  }
-  if (options.edit) local.server_arguments.emplace_back("--edit");
-  if (overrides.task) {
-    local.server_arguments.insert(local.server_arguments.end(), {"--task", *overrides.task});
-  }
   HPO_ASSIGN_OR_RETURN(local.worker_arguments, DeviceArguments(options));
   if (!spec.trainer.command.empty() && !has_trainer) {
     local.worker_arguments.emplace_back("--allow-commands");
@@ -536,6 +549,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
             << "folder " << local.folder << "; look with: HPO_SERVER=" << service->address()
             << " hpo status --study " << ShellWord(spec.name) << std::endl;
   }
+  ShowPage(own, options.open);
   const absl::StatusOr<int> end = Follow(own, options, *service, voice);
   voice.reminder().WaitFor([folder = local.folder] {
     return absl::StrCat("waits for hpo-worker and hpo-server to end; their logs are in ", folder);

@@ -18,6 +18,7 @@ struct RunOptions {
   std::optional<int64_t> trials;
   std::optional<int64_t> add_trials;
   std::optional<double> target;
+  bool open = false;         // the study's page, in a browser
   bool edit = false;         // takes changed ranges and choices of the file
   std::string export_to;     // folder for the best model; empty: none
   std::string memory_limit;  // empty: without a card, half of what is free, shared among

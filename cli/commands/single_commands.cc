@@ -9,6 +9,7 @@
 
 #include "cli/commands/connect_command.h"
 #include "cli/commands/doctor_command.h"
+#include "cli/commands/open_command.h"
 #include "cli/commands/run_command.h"
 #include "cli/commands/studies/study_commands.h"
 #include "cli/commands/trials/trial_commands.h"
@@ -89,6 +90,7 @@ Action DeclareRun(CLI::App& run, std::string& /*study*/) {
   AddBudget(run, *options);
   run.add_flag("--edit", options->edit,
                "Take changed ranges and choices of the file into a study that has trials");
+  run.add_flag("--open", options->open, "Open the page of the study in a browser");
   run.add_option("--export", options->export_to, "Copy the best trial's model folder to DIR")
       ->type_name("DIR");
   AddHardware(run, *options);
@@ -160,6 +162,13 @@ Action DeclareConnect(CLI::App& connect, std::string& /*study*/) {
   return Plain([options](Session& session) { return Connect(session, *options); });
 }
 
+Action DeclareOpen(CLI::App& open, std::string& study) {
+  open.add_option("study", study, "Name of the study [default: the only one]")->type_name("STUDY");
+  const auto only_print = std::make_shared<bool>(false);
+  open.add_flag("--print", *only_print, "Print the address, and start no browser");
+  return Plain([only_print](Session& session) { return OpenPage(session, !*only_print); });
+}
+
 }  // namespace
 
 Command RunCommand() {
@@ -183,6 +192,15 @@ Command ConnectCommand() {
       .declare = DeclareConnect,
       .examples =
           "  hpo connect --join file:join            then, say, optuna-dashboard on port 50051\n"};
+}
+
+Command OpenCommand() {
+  return {.name = "open",
+          .help = "Open the page of a server in a browser, and print its address",
+          .declare = DeclareOpen,
+          .examples =
+              "  hpo open criteria                       open the page of a study\n"
+              "  hpo open --print                        print the address alone\n"};
 }
 
 Command DoctorCommand() {

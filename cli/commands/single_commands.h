@@ -9,6 +9,7 @@ Command RunCommand();
 Command StatusCommand();
 Command ConnectCommand();
 Command DoctorCommand();
+Command OpenCommand();
 Command BestCommand();
 Command EnqueueCommand();
 Command WatchCommand();

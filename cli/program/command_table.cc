@@ -27,6 +27,7 @@ constexpr char kExamples[] = R"(
 Examples:
   hpo run study.yaml --trainer "python train.py --lr {train.lr}"   run a study on this machine
   hpo status                              show progress, the best trial and waiting workers
+  hpo open criteria                       open the page of a study in a browser
   hpo watch --until-finished              follow a study until it has finished
   hpo trial list --state pruned           list the trials that were pruned
   hpo trial show 12                       show parameters, result, attempts and memory
@@ -85,6 +86,7 @@ std::vector<Command> AllCommands() {
   return {RunCommand(),
           StatusCommand(),
           ConnectCommand(),
+          OpenCommand(),
           DoctorCommand(),
           StudyGroup(),
           TrialGroup(),

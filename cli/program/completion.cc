@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cli/client/terminal.h"
-#include "cli/render/wording.h"
+#include "common/selection/trial_states.h"
 #include "common/study_file/study_file.h"
 
 namespace hpo::cli {

@@ -1,7 +1,6 @@
 // "name=value" words of a command line, typed by a study's search space.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +17,5 @@ namespace hpo::cli {
 absl::StatusOr<ParamMap> ParseParamWords(const std::vector<std::string>& words,
                                          const SearchSpace& space,
                                          absl::string_view unknown = "the study has no parameter");
-
-// The choice that `text` writes: as it is printed, or in another way (0.0 and 1e-1 for numbers,
-// True for true, None and ~ for null). A text may stand in double quotes, and must where it reads
-// as another choice: null is null, "null" a text. nullopt: none.
-std::optional<ParamValue> ChoiceWritten(const CategoricalDomain& domain, const std::string& text);
 
 }  // namespace hpo::cli

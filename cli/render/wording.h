@@ -13,10 +13,6 @@
 
 namespace hpo::cli {
 
-inline constexpr TrialState kTrialStates[] = {TrialState::kQueued,    TrialState::kRunning,
-                                              TrialState::kCompleted, TrialState::kPruned,
-                                              TrialState::kFailed,    TrialState::kCancelled};
-
 // "45s", "3m10s", "1h12m", "2d4h": two units at most.
 std::string ShortDuration(absl::Duration duration);
 

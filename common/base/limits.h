@@ -106,6 +106,9 @@ inline constexpr Limit kLengthLimit = {100'000, "a data set and tokenizer", "dif
 inline constexpr Limit kPageLimit = {1000, "a page", "studies or trials", "refused",
                                      "a page is read and sent as a whole"};
 
+inline constexpr Limit kHistoryLimit = {10'000, "a history", "trials for a chart", "refused",
+                                        "a chart has fewer pixels"};
+
 inline constexpr Limit kPageBytesLimit = {2 << 20, "bytes", "a page of trials", "on the next page",
                                           "a gRPC client takes 4 MiB unless told otherwise"};
 

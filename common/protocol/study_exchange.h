@@ -5,6 +5,7 @@
 // memory/need/memory_estimate.h.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -102,6 +103,62 @@ struct TrialPage {
   std::vector<Trial> trials;  // attempts left out
   std::string next_token;     // empty on the last page
   int64_t total = 0;          // that match the filter
+};
+
+// A page of a table of trials.
+struct TableQuery {
+  std::vector<std::string> where;    // conditions, common/selection/trial_condition.h
+  std::string sort;                  // a column, "-" before it: largest first; empty: number
+  std::vector<std::string> columns;  // empty: the usual ones
+  int page_size = 0;                 // 0: 100
+  std::string page_token;            // empty: the first page
+  bool from_end = false;             // the last page, in the order of `sort`
+};
+
+// Values of one column, a row each: either numbers, or texts by their place in `texts`.
+struct TableColumn {
+  std::string name;
+  bool is_text = false;
+  std::vector<double> numbers;
+  std::vector<std::string> texts;
+  std::vector<int32_t> indexes;
+  std::vector<int32_t> missing;  // rows without a value
+};
+
+// A column that may be asked for.
+struct ColumnInfo {
+  enum class Kind { kField, kParameter, kMetric };
+  std::string name;
+  Kind kind = Kind::kField;
+  bool numeric = false;
+  bool log = false;  // a parameter that is searched on a logarithmic scale
+};
+
+struct TablePage {
+  int64_t total = 0;     // trials of the study
+  int64_t matching = 0;  // that the conditions hold for
+  int64_t position = 0;  // matching ones before the page
+  int64_t sequence = 0;  // of the study's change that the page shows
+  std::vector<int64_t> numbers;
+  std::vector<TableColumn> columns;
+  std::vector<ColumnInfo> all_columns;  // with the first page
+  std::string next_page_token;          // empty: the last page
+  std::string previous_page_token;      // empty: the first page
+};
+
+// The history of a study as far as a chart can show it.
+struct HistorySample {
+  int64_t sequence = 0;
+  int64_t total = 0;
+  std::vector<int64_t> numbers;  // of the trials that are kept, ascending
+  std::string states;            // a letter each, proto/hpo/v1/study.proto
+  struct Series {
+    std::string metric;
+    std::vector<double> values;  // NaN: none
+  };
+  std::vector<Series> series;  // an objective each
+  std::vector<int64_t> best_numbers;
+  std::vector<double> best_values;
 };
 
 struct MemoryQuery {

@@ -37,6 +37,16 @@ void VisitFields(Is<DryRunCounts> auto& counts, auto visit) {
   visit({"trouble"}, counts.trouble);
 }
 
+void VisitFields(Is<TimeByUse> auto& time, auto visit) {
+  visit({"useful"}, time.useful);
+  visit({"out_of_memory"}, time.out_of_memory);
+  visit({"pruned"}, time.pruned);
+  visit({"failed"}, time.failed);
+  visit({"cancelled"}, time.cancelled);
+  visit({"preempted"}, time.preempted);
+  visit({"lost"}, time.lost);
+}
+
 void VisitFields(Is<PriorStatus> auto& prior, auto visit) {
   visit({"study"}, prior.study);
   visit({"trials"}, prior.num_trials);

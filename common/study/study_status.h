@@ -84,6 +84,19 @@ struct DryRunCounts {
   bool operator==(const DryRunCounts&) const = default;
 };
 
+// What the time of workers went into, of attempts that have ended; by the wall clock. A trial that
+// was preempted continues from what it saved.
+struct TimeByUse {
+  absl::Duration useful;         // completed
+  absl::Duration out_of_memory;  // met, whether or not the trial ran again
+  absl::Duration pruned;
+  absl::Duration failed;
+  absl::Duration cancelled;
+  absl::Duration preempted;  // given back
+  absl::Duration lost;       // with the worker, or to a newer attempt
+  bool operator==(const TimeByUse&) const = default;
+};
+
 // A trial of the Pareto front, with its value of each objective in the study's order.
 struct FrontTrial {
   TrialNumber number;
@@ -113,6 +126,7 @@ struct StudyStatus {
   std::optional<int64_t> runnable;
   std::vector<PriorStatus> priors;
   std::optional<DryRunCounts> dry_runs;  // nullopt: there were none
+  std::optional<TimeByUse> time_by_use;  // nullopt: no attempt has ended, or nobody tells
   // Who proposed the latest trial that was proposed, and why (Trial::sampler); told with priors.
   std::string last_proposal;
   Attributes attributes;

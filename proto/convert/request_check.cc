@@ -102,6 +102,7 @@ constexpr FieldLimit kLists[] = {
     {"hpo.v1.ImportTrialsRequest.trials", &kImportLimit},
     {"hpo.v1.ListTrialsRequest.states", &kFilterLimit},
     {"hpo.v1.ListTrialsRequest.prune_reasons", &kFilterLimit},
+    {"hpo.v1.QueryTrialsRequest.where", &kFilterLimit},
     {"hpo.v1.HeartbeatRequest.leases", &kLeaseLimit},
     {"hpo.v1.DataSet.labels", &kLabelLimit},
     {"hpo.v1.LengthHistogram.rows_by_length", &kLengthLimit},
@@ -135,6 +136,8 @@ constexpr FieldRange kRanges[] = {
     {"hpo.v1.ListStudiesRequest.page_size", 0, kPageLimit.most},
     {"hpo.v1.ListTrialsRequest.page_size", 0, kPageLimit.most},
     {"hpo.v1.ListServedStudiesRequest.page_size", 0, kPageLimit.most},
+    {"hpo.v1.QueryTrialsRequest.page_size", 0, kPageLimit.most},
+    {"hpo.v1.GetHistoryRequest.points", 0, kHistoryLimit.most},
     {"hpo.v1.ListBestTrialsRequest.count", 0, kPageLimit.most},
 };
 

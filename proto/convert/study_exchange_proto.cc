@@ -36,6 +36,62 @@ absl::StatusOr<TrialQuery> FromProto(const v1::ListTrialsRequest& proto) {
   return query;
 }
 
+TableQuery FromProto(const v1::QueryTrialsRequest& proto) {
+  return {.where = {proto.where().begin(), proto.where().end()},
+          .sort = proto.sort(),
+          .columns = {proto.columns().begin(), proto.columns().end()},
+          .page_size = proto.page_size(),
+          .page_token = proto.page_token(),
+          .from_end = proto.from_end()};
+}
+
+v1::QueryTrialsResponse ToProto(const TablePage& page) {
+  v1::QueryTrialsResponse proto;
+  proto.set_total(page.total);
+  proto.set_matching(page.matching);
+  proto.set_position(page.position);
+  proto.set_sequence(page.sequence);
+  for (const int64_t number : page.numbers) proto.add_numbers(static_cast<int32_t>(number));
+  for (const TableColumn& column : page.columns) {
+    v1::TableColumn& one = *proto.add_columns();
+    one.set_name(column.name);
+    one.mutable_numbers()->Add(column.numbers.begin(), column.numbers.end());
+    for (const std::string& text : column.texts) one.add_texts(text);
+    one.mutable_indexes()->Add(column.indexes.begin(), column.indexes.end());
+    one.mutable_missing()->Add(column.missing.begin(), column.missing.end());
+  }
+  for (const ColumnInfo& column : page.all_columns) {
+    v1::ColumnInfo& one = *proto.add_all_columns();
+    one.set_name(column.name);
+    one.set_kind(column.kind == ColumnInfo::Kind::kField       ? v1::COLUMN_KIND_FIELD
+                 : column.kind == ColumnInfo::Kind::kParameter ? v1::COLUMN_KIND_PARAMETER
+                                                               : v1::COLUMN_KIND_METRIC);
+    one.set_numeric(column.numeric);
+    one.set_log(column.log);
+  }
+  proto.set_next_page_token(page.next_page_token);
+  proto.set_previous_page_token(page.previous_page_token);
+  return proto;
+}
+
+v1::GetHistoryResponse ToProto(const HistorySample& sample) {
+  v1::GetHistoryResponse proto;
+  proto.set_sequence(sample.sequence);
+  proto.set_total(sample.total);
+  for (const int64_t number : sample.numbers) proto.add_numbers(static_cast<int32_t>(number));
+  proto.set_states(sample.states);
+  for (const HistorySample::Series& series : sample.series) {
+    v1::HistorySeries& one = *proto.add_series();
+    one.set_metric(series.metric);
+    for (const double value : series.values) one.add_values(static_cast<float>(value));
+  }
+  for (const int64_t number : sample.best_numbers) {
+    proto.add_best_numbers(static_cast<int32_t>(number));
+  }
+  proto.mutable_best_values()->Add(sample.best_values.begin(), sample.best_values.end());
+  return proto;
+}
+
 v1::WatchStudyResponse ToProto(const WatchEvent& event) {
   v1::WatchStudyResponse proto;
   WriteOneOf(event, kWatchEvents, proto);

@@ -24,6 +24,9 @@ absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto);
 absl::StatusOr<TrialQuery> FromProto(const v1::ListTrialsRequest& proto);
 
 v1::WatchStudyResponse ToProto(const WatchEvent& event);
+TableQuery FromProto(const v1::QueryTrialsRequest& proto);
+v1::QueryTrialsResponse ToProto(const TablePage& page);
+v1::GetHistoryResponse ToProto(const HistorySample& sample);
 // Returns an empty Bookmark for an event of an unknown kind.
 absl::StatusOr<WatchEvent> FromProto(const v1::WatchStudyResponse& proto);
 

@@ -76,6 +76,7 @@ void VisitFields(Is<StudyStatus> auto& study, auto visit) {
   visit({"blocked"}, study.blocked);
   visit({"runnable"}, study.runnable);
   visit({"dry_runs", kAlways}, study.dry_runs);
+  visit({"time_by_use", kAlways}, study.time_by_use);
 }
 
 v1::StudyOrder ToProto(StudyOrder order) { return ToWire<v1::StudyOrder>(order); }

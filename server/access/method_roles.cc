@@ -27,6 +27,8 @@ constexpr MethodRule kRules[] = {
     {"/hpo.v1.StudyService/RetryTrials", Role::kWrite, kChange},
     {"/hpo.v1.StudyService/ListTrials", Role::kRead, kNoChange},
     {"/hpo.v1.StudyService/GetTrial", Role::kRead, kNoChange},
+    {"/hpo.v1.StudyService/QueryTrials", Role::kRead, kNoChange},
+    {"/hpo.v1.StudyService/GetHistory", Role::kRead, kNoChange},
     {"/hpo.v1.StudyService/ListBestTrials", Role::kRead, kNoChange},
     {"/hpo.v1.StudyService/EstimateMemory", Role::kRead, kNoChange},
     {"/hpo.v1.StudyService/WatchStudy", Role::kRead, kNoChange},

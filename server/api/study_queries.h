@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "common/study/study_status.h"
 #include "common/study/trial_view.h"
 #include "memory/need/memory_estimate.h"
+#include "server/table/trial_table.h"
 
 namespace hpo::server {
 
@@ -50,6 +52,11 @@ class StudyQueries {
   // The sequence of each study's last change, by name: cheap.
   std::map<std::string, int64_t> LastChanges() const;
 
+  // A page of a table of the study's trials (server/table/table_page.h).
+  absl::StatusOr<TablePage> QueryTrials(const std::string& study, const TableQuery& query) const;
+  // At most `points` trials of its history, beside the steps of the best one; 0 means 1,500.
+  absl::StatusOr<HistorySample> GetHistory(const std::string& study, int points) const;
+
   absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number) const;
   // `count` 0: the best one; with several objectives the whole Pareto front.
   //   Cancelled  `cancelled` returned true meanwhile
@@ -70,7 +77,11 @@ class StudyQueries {
                           const std::function<bool()>& cancelled) const;
 
  private:
+  // The study's table; tables of studies that are gone are forgotten.
+  std::shared_ptr<TrialTable> TableOf(const StudyRuntime& study) const;
+
   const TrialScheduler& scheduler_;
+  mutable TrialTables tables_;
 };
 
 }  // namespace hpo::server

@@ -101,6 +101,17 @@ void AddDryRuns(const StudyStatus& study, Family& dry_runs, Family& saved) {
   saved.Add({{"study", study.spec.name}}, absl::ToDoubleSeconds(counts.saved));
 }
 
+void AddTime(const StudyStatus& study, Family& time) {
+  const TimeByUse uses = study.time_by_use.value_or(TimeByUse());
+  for (const auto& [use, spent] :
+       {std::pair("useful", uses.useful), std::pair("out_of_memory", uses.out_of_memory),
+        std::pair("pruned", uses.pruned), std::pair("failed", uses.failed),
+        std::pair("cancelled", uses.cancelled), std::pair("preempted", uses.preempted),
+        std::pair("lost", uses.lost)}) {
+    time.Add({{"study", study.spec.name}, {"use", use}}, absl::ToDoubleSeconds(spent));
+  }
+}
+
 std::string StudiesText(const std::vector<StudyStatus>& studies) {
   Family trials("hpo_trials", "Trials by state.");
   Family out_of_memory("hpo_trials_out_of_memory",
@@ -111,6 +122,7 @@ std::string StudiesText(const std::vector<StudyStatus>& studies) {
   Family dry_runs("hpo_dry_runs", "Dry runs of the study's configurations by result.");
   Family saved("hpo_dry_runs_saved_gpu_seconds",
                "GPU time that configurations which do not fit would have taken, an estimate.");
+  Family time("hpo_gpu_seconds", "Time of workers by what it went into, of attempts that ended.");
   Family finished("hpo_study_finished", "1 once the study hands out no more trials.");
   Family runnable("hpo_trials_runnable",
                   "Trials that further workers could be given now; +Inf where no number bounds "
@@ -124,6 +136,7 @@ std::string StudiesText(const std::vector<StudyStatus>& studies) {
     const bool has_best = study.best_value && study.best_violation <= 0.0;
     if (has_best) best.Add({{"study", name}}, *study.best_value);
     used.Add({{"study", name}}, absl::ToDoubleSeconds(study.wall_clock_used));
+    AddTime(study, time);
     if (study.dry_runs.has_value()) AddDryRuns(study, dry_runs, saved);
     finished.Add({{"study", name}}, study.finished ? 1 : 0);
     constexpr double kUnbounded = std::numeric_limits<double>::infinity();
@@ -132,7 +145,7 @@ std::string StudiesText(const std::vector<StudyStatus>& studies) {
     failed.Add({{"study", name}}, study.failure.empty() ? 0 : 1);
   }
   return absl::StrCat(trials.text(), out_of_memory.text(), workers.text(), best.text(), used.text(),
-                      dry_runs.text(), saved.text(), finished.text(), runnable.text(),
+                      time.text(), dry_runs.text(), saved.text(), finished.text(), runnable.text(),
                       failed.text());
 }
 

@@ -90,6 +90,25 @@ grpc::Status StudyQueryService::GetTrial(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
+grpc::Status StudyQueryService::QueryTrials(grpc::ServerContext* context,
+                                            const v1::QueryTrialsRequest* request,
+                                            v1::QueryTrialsResponse* response) {
+  HPO_RPC_ADMIT(context, *request);
+  HPO_RPC_ASSIGN(const TablePage page, queries_.QueryTrials(request->study(), FromProto(*request)));
+  *response = ToProto(page);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyQueryService::GetHistory(grpc::ServerContext* context,
+                                           const v1::GetHistoryRequest* request,
+                                           v1::GetHistoryResponse* response) {
+  HPO_RPC_ADMIT(context, *request);
+  HPO_RPC_ASSIGN(const HistorySample sample,
+                 queries_.GetHistory(request->study(), request->points()));
+  *response = ToProto(sample);
+  return grpc::Status::OK;
+}
+
 grpc::Status StudyQueryService::ListBestTrials(grpc::ServerContext* context,
                                                const v1::ListBestTrialsRequest* request,
                                                v1::ListBestTrialsResponse* response) {

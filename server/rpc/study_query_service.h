@@ -25,6 +25,10 @@ class StudyQueryService : public v1::StudyService::Service {
                           v1::ListTrialsResponse* response) final;
   grpc::Status GetTrial(grpc::ServerContext* context, const v1::GetTrialRequest* request,
                         v1::GetTrialResponse* response) final;
+  grpc::Status QueryTrials(grpc::ServerContext* context, const v1::QueryTrialsRequest* request,
+                           v1::QueryTrialsResponse* response) final;
+  grpc::Status GetHistory(grpc::ServerContext* context, const v1::GetHistoryRequest* request,
+                          v1::GetHistoryResponse* response) final;
   grpc::Status ListBestTrials(grpc::ServerContext* context,
                               const v1::ListBestTrialsRequest* request,
                               v1::ListBestTrialsResponse* response) final;

@@ -123,6 +123,20 @@ absl::StatusOr<int64_t> AttemptStore::CountMeasurements(TrialNumber trial,
   return found ? row.Int(0) : 0;
 }
 
+absl::StatusOr<std::vector<AttemptStore::EndedTime>> AttemptStore::SumEnded() const {
+  Statement rows =
+      database_.Prepare("SELECT state, outcome, duration FROM attempt_time WHERE study_id = ?1");
+  rows.Bind(study_id_);
+  std::vector<EndedTime> times;
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return times;
+    times.push_back({.state = rows.Text(0),
+                     .outcome = rows.Text(1),
+                     .duration = absl::Microseconds(rows.Int(2))});
+  }
+}
+
 absl::Status AttemptStore::InsertMemoryRecords(TrialNumber trial, AttemptNumber attempt,
                                                const std::vector<MemoryRecord>& records) {
   for (const MemoryRecord& record : records) {

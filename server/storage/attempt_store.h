@@ -29,6 +29,14 @@ class AttemptStore {
   //   NotFound  no such attempt
   absl::StatusOr<AttemptRecord> LoadAttempt(TrialNumber trial, AttemptNumber attempt) const;
   absl::StatusOr<std::vector<AttemptRecord>> LoadAttempts(TrialNumber trial) const;
+  // The time of attempts that have ended, by how they ended; without trials that another program
+  // ran.
+  struct EndedTime {
+    std::string state;
+    std::string outcome;  // its kind, as stored: "completed"; empty: none
+    absl::Duration duration;
+  };
+  absl::StatusOr<std::vector<EndedTime>> SumEnded() const;
   // Of every attempt that holds a lease.
   absl::StatusOr<std::vector<AttemptRecord>> LoadLeases() const;
 

@@ -18,6 +18,7 @@
 #include "server/studies/study_end.h"
 #include "server/studies/trial_writer.h"
 #include "server/studies/worker_description.h"
+#include "server/trials/time_by_use.h"
 
 namespace hpo::server {
 namespace {
@@ -139,6 +140,8 @@ absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std
       HPO_ASSIGN_OR_RETURN(const TrialRecord last, rows.trials.LoadTrial(standing.failure->last));
       status.failure = DescribeFailure(*standing.failure, last.trial);
     }
+    HPO_ASSIGN_OR_RETURN(const auto ended, rows.attempts.SumEnded());
+    if (!ended.empty()) status.time_by_use = SumByUse(ended);
     HPO_ASSIGN_OR_RETURN(status.counts, rows.trials.Count());
     HPO_ASSIGN_OR_RETURN(status.attributes, rows.attributes.Load(kNoTrial));
     HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,

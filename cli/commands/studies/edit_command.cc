@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/render/json.h"
-#include "cli/render/param_words.h"
 #include "cli/render/table.h"
 #include "cli/render/wording.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
 #include "common/files/read_file.h"
+#include "common/selection/written_choice.h"
 #include "common/study_file/yaml_reader.h"
 #include "nlohmann/json.hpp"
 

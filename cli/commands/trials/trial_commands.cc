@@ -17,6 +17,7 @@
 #include "cli/render/wording.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
+#include "common/selection/trial_states.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo::cli {

@@ -14,8 +14,9 @@ namespace hpo::cli {
 // Those of `trials` of which every condition ("NAME=VALUE", also !=, <, <=, > and >=) holds, by
 // `sort` ("NAME", "-NAME": largest first; empty: as they are). NAME is a parameter, a metric, or
 // number, state, value or time (in seconds). A choice is written as for ChoiceWritten
-// (cli/render/param_words.h). Only numbers have an order: <, <=, > and >= do not hold for a trial
-// whose NAME is null or a text. Of a trial that has no NAME no condition holds, and it comes last.
+// (common/selection/written_choice.h). Only numbers have an order: <, <=, > and >= do not hold for
+// a trial whose NAME is null or a text. Of a trial that has no NAME no condition holds, and it
+// comes last.
 //   InvalidArgument  no condition, a NAME that neither study nor trials have, a VALUE that
 //                    cannot be compared with NAME's (no number, no state, none of the choices),
 //                    or an order of what has none: states, choices without a number, texts

@@ -188,6 +188,47 @@ class Calls(Page):
         self.assertEqual(len(streams), 64)
 
 
+class Tables(Page):
+    """What the page shows of trials that have run."""
+
+    def setUp(self):
+        super().setUp()
+        self.serve()
+        self.start_worker()
+        wait_until(lambda: self.call("GetStudy", {"name": "toy"})[1]["study"]["state"] == "STUDY_STATE_FINISHED",
+                   "six trials")
+
+    def test_pages_history_and_hours(self):
+        status, page = self.call("QueryTrials", {"study": "toy", "sort": "-value", "page_size": 4, "where": ["x>=0"]})
+        self.assertEqual((status, page["total"], page["matching"]), (200, "6", "6"), page)
+        columns = {column["name"]: column for column in page["columns"]}
+        values = columns["value"]["numbers"]
+        self.assertEqual(values, sorted(values, reverse=True))
+        self.assertEqual(len(page["numbers"]), 4)
+        self.assertIn("param:x", columns)
+        more = self.call("QueryTrials", {"study": "toy", "sort": "-value", "page_size": 4, "where": ["x>=0"],
+                                         "page_token": page["next_page_token"]})[1]
+        self.assertEqual(sorted(page["numbers"] + more["numbers"]), list(range(6)))
+        last = self.call("QueryTrials", {"study": "toy", "sort": "-value", "page_size": 2, "from_end": True})[1]
+        self.assertEqual(last["numbers"], more["numbers"])
+        more_columns = self.call("QueryTrials", {"study": "toy", "columns": ["worker", "attempts", "metric:macro_f1"]})[1]
+        self.assertEqual(more_columns["columns"][0]["texts"], ["w0"])
+        status, said = self.call("QueryTrials", {"study": "toy", "where": ["x>small"]})
+        self.assertEqual((status, said["message"]), (400, "where: x: expected a number, got 'small'"))
+        history = self.call("GetHistory", {"study": "toy"})[1]
+        self.assertEqual((history["numbers"], history["states"]), (list(range(6)), "CCCCCC"))
+        self.assertAlmostEqual(history["best_values"][-1], values[0])
+        study = self.call("GetStudy", {"name": "toy"})[1]["study"]
+        self.assertGreater(float(study["time_by_use"]["useful"].rstrip("s")), 0.0)
+
+    def test_a_trial_that_ends_meanwhile_is_on_the_next_page(self):
+        before = self.call("QueryTrials", {"study": "toy"})[1]
+        self.call("EnqueueTrial", {"study": "toy", "params": {"x": {"double_value": 0.5}}, "request_id": "more"})
+        after = self.call("QueryTrials", {"study": "toy", "where": ["x=0.5"]})[1]
+        self.assertEqual(after["numbers"], [6])
+        self.assertGreater(int(after["sequence"]), int(before["sequence"]))
+
+
 class OtherSites(Page):
     def setUp(self):
         super().setUp()

@@ -1,0 +1,186 @@
+// Tested by tests/cli/commands/trials/trial_selection_test.cc.
+#include "common/selection/trial_condition.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "common/base/spelling.h"
+#include "common/base/status.h"
+#include "common/selection/trial_states.h"
+#include "common/selection/written_choice.h"
+#include "common/study/trial.h"
+
+namespace hpo {
+namespace {
+
+// Whether every trial that has this field has a number.
+bool IsNumber(const std::string& name, const StudySpec& study, const FieldFacts& facts) {
+  if (name == kStateField) return false;
+  const Parameter* const parameter = study.space.Find(name);
+  if (parameter != nullptr) return !std::holds_alternative<CategoricalDomain>(parameter->domain);
+  return facts.only_numbers;
+}
+
+absl::StatusOr<TrialCondition> Parse(const std::string& word, absl::string_view option) {
+  const size_t at = word.find_first_of("!<>=");
+  if (at != std::string::npos && at > 0) {
+    for (const char* comparison : {"!=", "<=", ">=", "=", "<", ">"}) {
+      absl::string_view rest = absl::string_view(word).substr(at);
+      if (!absl::ConsumePrefix(&rest, comparison)) continue;
+      return TrialCondition{.name = std::string(absl::StripAsciiWhitespace(word.substr(0, at))),
+                            .comparison = comparison,
+                            .value = std::string(absl::StripAsciiWhitespace(rest)),
+                            .choice = {},
+                            .number = {}};
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      option, ": expected NAME=VALUE, or with !=, <, <=, > or >= between, got '", word, "'"));
+}
+
+bool Compare(double left, const std::string& comparison, double right) {
+  if (comparison == "=") return left == right;
+  if (comparison == "!=") return left != right;
+  if (comparison == "<") return left < right;
+  if (comparison == "<=") return left <= right;
+  return comparison == ">" ? left > right : left >= right;
+}
+
+bool IsEquality(const TrialCondition& condition) {
+  return condition.comparison == "=" || condition.comparison == "!=";
+}
+
+// Reads the value of one condition.
+class ValueReader {
+ public:
+  ValueReader(absl::string_view option, const StudySpec& study, const FieldFacts& facts,
+              TrialCondition& condition)
+      : option_(option), study_(study), facts_(facts), condition_(condition) {}
+
+  // As what it is compared with.
+  absl::Status Read() {
+    if (IsNumber(condition_.name, study_, facts_)) return ReadNumber();
+    const Parameter* const parameter = study_.space.Find(condition_.name);
+    if (parameter != nullptr) return ReadChoice(std::get<CategoricalDomain>(parameter->domain));
+    if (condition_.name == kStateField) return CheckState();
+    return IsEquality(condition_) ? absl::OkStatus() : HasNoOrder("its values are texts");
+  }
+
+ private:
+  absl::Status CannotCompare(absl::string_view expected,
+                             const std::vector<std::string>& known = {}) const {
+    return absl::InvalidArgumentError(absl::StrCat(option_, ": ", condition_.name, ": expected ",
+                                                   expected, ", got '", condition_.value, "'",
+                                                   DidYouMean(condition_.value, known)));
+  }
+
+  absl::Status ReadNumber() {
+    double number = 0.0;
+    if (absl::SimpleAtod(condition_.value, &number) && !std::isnan(number)) {
+      condition_.number = number;
+      return absl::OkStatus();
+    }
+    return CannotCompare(condition_.name == kTimeField ? "a number of seconds" : "a number");
+  }
+
+  // `why`: what is compared has no order.
+  absl::Status HasNoOrder(absl::string_view why) const {
+    return absl::InvalidArgumentError(absl::StrCat(option_, ": ", condition_.name,
+                                                   ": expected = or !=, as ", why, ", got ",
+                                                   condition_.comparison));
+  }
+
+  absl::Status CheckState() const {
+    if (!IsEquality(condition_)) return HasNoOrder("states have no order");
+    std::vector<std::string> names;
+    for (const TrialState state : kTrialStates) names.push_back(absl::AsciiStrToLower(Name(state)));
+    const std::string state = absl::AsciiStrToLower(condition_.value);
+    if (std::find(names.begin(), names.end(), state) != names.end()) return absl::OkStatus();
+    return CannotCompare(absl::StrCat("one of ", absl::StrJoin(names, ", ")), names);
+  }
+
+  // Of a parameter with choices. Trials may have choices that an edit has taken out of the space.
+  absl::Status ReadChoice(const CategoricalDomain& domain) {
+    std::vector<std::string> choices;
+    bool has_number = false;
+    for (const ParamValue& choice : domain.choices) {
+      choices.push_back(ShowParam(choice));
+      has_number = has_number || AsNumber(choice).has_value();
+    }
+    const std::string all = absl::StrJoin(choices, ", ");
+    if (!IsEquality(condition_)) {
+      if (has_number) return ReadNumber();
+      return HasNoOrder(absl::StrCat("its choices (", all, ") have no order"));
+    }
+    condition_.choice = ChoiceWritten(domain, condition_.value);
+    const bool is_comparable = has_number && ReadNumber().ok();
+    if (condition_.choice || choices.empty() || is_comparable) return absl::OkStatus();
+    const auto is_written = [this](const ParamValue& value) {
+      return ChoiceWritten(CategoricalDomain{{value}}, condition_.value).has_value();
+    };
+    if (std::any_of(facts_.values.begin(), facts_.values.end(), is_written)) {
+      return absl::OkStatus();
+    }
+    return CannotCompare(absl::StrCat("one of ", all), choices);
+  }
+
+  const absl::string_view option_;
+  const StudySpec& study_;
+  const FieldFacts& facts_;
+  TrialCondition& condition_;
+};
+
+}  // namespace
+
+absl::Status CheckFieldName(absl::string_view option, const std::string& name,
+                            const StudySpec& study, const FactsOf& facts) {
+  std::vector<std::string> known = {kNumberField, kStateField, kValueField, kTimeField};
+  for (const Parameter& parameter : study.space.parameters) known.push_back(parameter.name);
+  for (const Objective& objective : study.objectives) known.push_back(objective.metric);
+  const bool is_known = std::find(known.begin(), known.end(), name) != known.end();
+  if (is_known || facts(name).has_values) return absl::OkStatus();
+  std::string hint = DidYouMean(name, known);
+  if (name == "tag" || name == "tags") hint = "; for tags: --tag NAME";
+  if (name == "created" || name == "started" || name == "ended") {
+    hint = "; times cannot be compared, but time, in seconds, can";
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": expected a parameter, a metric, number, state, value or time, got '",
+                   name, "'", hint));
+}
+
+absl::StatusOr<TrialCondition> ReadCondition(const std::string& word, absl::string_view option,
+                                             const StudySpec& study, const FactsOf& facts) {
+  HPO_ASSIGN_OR_RETURN(TrialCondition condition, Parse(word, option));
+  HPO_RETURN_IF_ERROR(CheckFieldName(option, condition.name, study, facts));
+  const FieldFacts known = facts(condition.name);
+  HPO_RETURN_IF_ERROR(ValueReader(option, study, known, condition).Read());
+  return condition;
+}
+
+bool Holds(const std::optional<ParamValue>& value, const TrialCondition& condition) {
+  if (!value) return false;
+  if (condition.choice) return (*value == *condition.choice) == (condition.comparison == "=");
+  if (std::holds_alternative<Null>(*value)) return condition.comparison == "!=";
+  if (const std::optional<double> number = AsNumber(*value)) {
+    return condition.number && Compare(*number, condition.comparison, *condition.number);
+  }
+  // A text is neither more nor less than a number, and nothing else has an order.
+  if (!IsEquality(condition)) return false;
+  const bool is_state = condition.name == kStateField;
+  const std::string wanted = is_state ? absl::AsciiStrToLower(condition.value) : condition.value;
+  return (FormatParam(*value) == wanted) == (condition.comparison == "=");
+}
+
+SortedValue SortedBy(const std::optional<ParamValue>& value) {
+  if (!value || std::holds_alternative<Null>(*value)) return std::nullopt;
+  if (const std::optional<double> number = AsNumber(*value)) return *number;
+  return FormatParam(*value);
+}
+
+}  // namespace hpo

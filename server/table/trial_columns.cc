@@ -1,0 +1,171 @@
+// Tested by tests/server/table/trial_table_test.cc.
+#include "server/table/trial_columns.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace hpo::server {
+namespace {
+
+RowKind KindOf(const Trial& trial) {
+  switch (trial.state) {
+    case TrialState::kQueued:
+      return RowKind::kQueued;
+    case TrialState::kRunning:
+      return RowKind::kRunning;
+    case TrialState::kCompleted:
+      return trial.violation > 0.0 ? RowKind::kInfeasible : RowKind::kCompleted;
+    case TrialState::kFailed:
+      return RowKind::kFailed;
+    case TrialState::kCancelled:
+      return RowKind::kCancelled;
+    case TrialState::kPruned:
+      break;
+  }
+  const auto* const oom = trial.outcome ? std::get_if<OutOfMemory>(&*trial.outcome) : nullptr;
+  if (oom == nullptr) return RowKind::kPruned;
+  return oom->predicted ? RowKind::kPredicted : RowKind::kOutOfMemory;
+}
+
+// In a word why it ended as it did; nullopt: there is nothing to say.
+std::optional<ParamValue> WhyOf(const Trial& trial) {
+  if (!trial.outcome) return std::nullopt;
+  if (const auto reason = PruneReasonOf(*trial.outcome)) return std::string(Name(*reason));
+  if (const auto* failed = std::get_if<Failed>(&*trial.outcome)) {
+    return std::string(Name(failed->failure_class));
+  }
+  return std::nullopt;
+}
+
+std::optional<ParamValue> Seconds(absl::Time time) {
+  if (time == absl::InfinitePast()) return std::nullopt;
+  return static_cast<double>(absl::ToUnixMicros(time)) / 1e6;
+}
+
+std::optional<ParamValue> Took(const Trial& trial) {
+  const bool ran = trial.started != absl::InfinitePast() && trial.ended != absl::InfinitePast();
+  if (!ran) return std::nullopt;
+  return absl::ToDoubleSeconds(trial.ended - trial.started);
+}
+
+std::optional<ParamValue> Known(Bytes bytes) {
+  if (bytes.count <= 0) return std::nullopt;
+  return bytes.count;
+}
+
+// The latest that is known of each: the outcome's, else the last measurement's.
+Metrics MetricsOf(const Trial& trial) {
+  Metrics metrics;
+  if (trial.outcome) {
+    if (const auto* completed = std::get_if<Completed>(&*trial.outcome))
+      metrics = completed->metrics;
+    if (const auto* stopped = std::get_if<StoppedByPruner>(&*trial.outcome)) {
+      metrics = stopped->metrics;
+    }
+  }
+  if (trial.last_measurement) {
+    metrics.insert(trial.last_measurement->metrics.begin(), trial.last_measurement->metrics.end());
+  }
+  return metrics;
+}
+
+}  // namespace
+
+int32_t Column::CodeOf(const ParamValue& value) {
+  const auto known = std::find(others_.begin(), others_.end(), value);
+  if (known != others_.end()) return static_cast<int32_t>(known - others_.begin());
+  others_.push_back(value);
+  return static_cast<int32_t>(others_.size() - 1);
+}
+
+void Column::Set(size_t row, const std::optional<ParamValue>& value) {
+  if (row >= codes_.size()) {
+    if (!value) return;
+    codes_.resize(row + 1, kMissing);
+    numbers_.resize(row + 1, 0.0);
+  }
+  const std::optional<double> number = value ? AsNumber(*value) : std::nullopt;
+  const bool has_number = number && !std::isnan(*number);
+  numbers_[row] = has_number ? *number : 0.0;
+  codes_[row] = has_number ? kNumber : !value || number ? kMissing : CodeOf(*value);
+}
+
+std::optional<ParamValue> Column::At(size_t row) const {
+  const int32_t code = CodeAt(row);
+  if (code == kMissing) return std::nullopt;
+  if (code == kNumber) return numbers_[row];
+  return others_[static_cast<size_t>(code)];
+}
+
+FieldFacts Column::Facts() const {
+  return {.has_values = std::any_of(codes_.begin(), codes_.end(),
+                                    [](int32_t code) { return code != kMissing; }),
+          .only_numbers = others_.empty(),
+          .values = others_};
+}
+
+void TrialColumns::Set(const TableRow& stored) {
+  const Trial& trial = stored.trial;
+  const auto row = static_cast<size_t>(trial.id.number.value);
+  if (row >= kinds_.size()) {
+    kinds_.resize(row + 1, RowKind::kFailed);
+    demonstrations_.resize(row + 1, false);
+  }
+  kinds_[row] = KindOf(trial);
+  demonstrations_[row] = trial.demonstration;
+  const std::optional<ParamValue> value =
+      trial.value ? std::optional<ParamValue>(*trial.value) : std::nullopt;
+  const std::pair<const char*, std::optional<ParamValue>> fields[] = {
+      {kNumberField, ParamValue(trial.id.number.value)},
+      {kStateField, ParamValue(absl::AsciiStrToLower(Name(trial.state)))},
+      {kValueField, value},
+      {kTimeField, Took(trial)},
+      {"why", WhyOf(trial)},
+      {"started", Seconds(trial.started)},
+      {"ended", Seconds(trial.ended)},
+      {"attempts", ParamValue(stored.num_attempts)},
+      {"violation", ParamValue(trial.violation)},
+      {"worker", stored.worker.empty() ? std::nullopt : std::optional<ParamValue>(stored.worker)},
+      {"predicted_bytes", Known(stored.predicted)},
+      {"peak_bytes", Known(stored.peak)}};
+  for (const auto& [name, held] : fields) fields_[name].Set(row, held);
+  for (const auto& [name, held] : trial.params) parameters_[name].Set(row, held);
+  for (auto& [name, column] : metrics_) column.Set(row, std::nullopt);
+  for (const auto& [name, held] : MetricsOf(trial)) metrics_[name].Set(row, ParamValue(held));
+}
+
+const Column* TrialColumns::Find(const std::string& name) const {
+  const auto in = [](const std::map<std::string, Column>& columns,
+                     const std::string& key) -> const Column* {
+    const auto found = columns.find(key);
+    return found == columns.end() ? nullptr : &found->second;
+  };
+  absl::string_view rest = name;
+  if (absl::ConsumePrefix(&rest, "param:")) return in(parameters_, std::string(rest));
+  if (absl::ConsumePrefix(&rest, "metric:")) return in(metrics_, std::string(rest));
+  // As --where has it: a parameter hides all else.
+  if (const Column* const parameter = in(parameters_, name)) return parameter;
+  if (const Column* const field = in(fields_, name)) return field;
+  return in(metrics_, name);
+}
+
+std::vector<std::string> TrialColumns::NamesOf(const std::map<std::string, Column>& columns) {
+  std::vector<std::string> names;
+  for (const auto& [name, column] : columns) names.push_back(name);
+  return names;
+}
+
+FactsOf TrialColumns::Facts() const {
+  return [this](const std::string& name) {
+    const Column* const column = Find(name);
+    return column == nullptr ? FieldFacts() : column->Facts();
+  };
+}
+
+}  // namespace hpo::server

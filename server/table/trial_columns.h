@@ -1,0 +1,84 @@
+// Trials as columns. Row i is trial #i.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/selection/trial_condition.h"
+#include "common/space/params.h"
+#include "common/study/study.h"
+#include "server/table/table_rows.h"
+
+namespace hpo::server {
+
+// Values of one field. A value is a number, one of few others (texts, booleans, null), or missing.
+class Column {
+ public:
+  // What a row has where it has no number.
+  static constexpr int32_t kNumber = -1;
+  static constexpr int32_t kMissing = -2;
+
+  void Set(size_t row, const std::optional<ParamValue>& value);
+  std::optional<ParamValue> At(size_t row) const;
+
+  double NumberAt(size_t row) const { return row < numbers_.size() ? numbers_[row] : 0.0; }
+  // kNumber, kMissing, or a place in others().
+  int32_t CodeAt(size_t row) const { return row < codes_.size() ? codes_[row] : kMissing; }
+  const std::vector<ParamValue>& others() const { return others_; }
+  FieldFacts Facts() const;
+
+ private:
+  int32_t CodeOf(const ParamValue& value);
+
+  std::vector<double> numbers_;
+  std::vector<int32_t> codes_;
+  std::vector<ParamValue> others_;
+};
+
+// How a trial's row is shown and told apart, beside its fields.
+enum class RowKind : uint8_t {
+  kCompleted,
+  kInfeasible,
+  kPruned,
+  kOutOfMemory,
+  kPredicted,
+  kFailed,
+  kCancelled,
+  kRunning,
+  kQueued
+};
+
+// Not thread-safe.
+class TrialColumns {
+ public:
+  // Takes the trial as it is now.
+  void Set(const TableRow& row);
+
+  size_t num_rows() const { return kinds_.size(); }
+  RowKind KindAt(size_t row) const { return kinds_[row]; }
+  bool IsDemonstration(size_t row) const { return demonstrations_[row]; }
+
+  // "value", "param:lr", "metric:loss"; a parameter or metric also by its name alone, where no
+  // other field has it. nullptr: there is none.
+  const Column* Find(const std::string& name) const;
+  // Parameters and metrics that trials have.
+  std::vector<std::string> Parameters() const { return NamesOf(parameters_); }
+  std::vector<std::string> Metrics() const { return NamesOf(metrics_); }
+  // What the conditions of a query go by.
+  FactsOf Facts() const;
+
+ private:
+  static std::vector<std::string> NamesOf(const std::map<std::string, Column>& columns);
+
+  std::vector<RowKind> kinds_;
+  std::vector<bool> demonstrations_;
+  std::map<std::string, Column> fields_;
+  std::map<std::string, Column> parameters_;
+  std::map<std::string, Column> metrics_;
+};
+
+}  // namespace hpo::server

@@ -1,0 +1,162 @@
+#include "server/table/trial_table.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/table/history_sample.h"
+#include "server/table/table_page.h"
+
+namespace hpo::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+StudySpec Study() {
+  StudySpec study;
+  study.name = "s";
+  study.objectives = {{.metric = "f1", .direction = Direction::kMaximize}};
+  study.space.parameters = {
+      {.name = "lr", .domain = FloatDomain{.low = 0.0, .high = 1.0, .log = true}},
+      {.name = "model", .domain = CategoricalDomain{{std::string("b"), std::string("a"), Null()}}}};
+  return study;
+}
+
+TableRow Row(int64_t number, TrialState state, std::optional<double> f1, ParamValue model) {
+  TableRow row;
+  row.trial.id = {.study = "s", .number = TrialNumber{number}};
+  row.trial.state = state;
+  row.trial.params = {{"lr", 0.5 / static_cast<double>(number + 1)}, {"model", std::move(model)}};
+  row.trial.value = f1;
+  if (state == TrialState::kCompleted) row.trial.outcome = Completed{.metrics = {{"f1", *f1}}};
+  if (state == TrialState::kFailed) row.trial.outcome = Failed{.message = "x"};
+  row.num_attempts = 1;
+  return row;
+}
+
+TrialColumns Some() {
+  TrialColumns columns;
+  columns.Set(Row(0, TrialState::kCompleted, 0.2, std::string("a")));
+  columns.Set(Row(1, TrialState::kFailed, std::nullopt, std::string("b")));
+  columns.Set(Row(2, TrialState::kCompleted, 0.9, Null()));
+  columns.Set(Row(3, TrialState::kCompleted, 0.2, std::string("b")));
+  columns.Set(Row(4, TrialState::kRunning, std::nullopt, std::string("a")));
+  return columns;
+}
+
+std::vector<int64_t> NumbersOf(const TrialColumns& columns, const TableQuery& query) {
+  const absl::StatusOr<TablePage> page = MakeTablePage(columns, Study(), query);
+  EXPECT_TRUE(page.ok()) << page.status();
+  return page.ok() ? page->numbers : std::vector<int64_t>{-1};
+}
+
+TEST(TablePage, SortsByAnyColumnAndWhatIsMissingComesLast) {
+  const TrialColumns columns = Some();
+  EXPECT_THAT(NumbersOf(columns, {}), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(NumbersOf(columns, {.sort = "-number"}), ElementsAre(4, 3, 2, 1, 0));
+  EXPECT_THAT(NumbersOf(columns, {.sort = "value"}), ElementsAre(0, 3, 2, 1, 4));
+  EXPECT_THAT(NumbersOf(columns, {.sort = "-value"}), ElementsAre(2, 0, 3, 1, 4));
+  EXPECT_THAT(NumbersOf(columns, {.sort = "model"}), ElementsAre(0, 4, 1, 3, 2));
+  EXPECT_THAT(NumbersOf(columns, {.sort = "-f1", .from_end = true}), ElementsAre(2, 0, 3, 1, 4));
+}
+
+TEST(TablePage, TakesTheConditionsOfTheCommandLine) {
+  const TrialColumns columns = Some();
+  EXPECT_THAT(NumbersOf(columns, {.where = {"state=completed", "value>0.5"}}), ElementsAre(2));
+  EXPECT_THAT(NumbersOf(columns, {.where = {"model=null"}}), ElementsAre(2));
+  EXPECT_THAT(NumbersOf(columns, {.where = {"model!=a"}}), ElementsAre(1, 2, 3));
+  EXPECT_THAT(NumbersOf(columns, {.where = {"lr<0.2", "number!=4"}}), ElementsAre(2, 3));
+  for (const auto& [where, said] :
+       {std::pair("lr", "where: expected NAME=VALUE"),
+        std::pair("lr>x", "where: lr: expected a number"),
+        std::pair("model=c", "where: model: expected one of b, a, null"),
+        std::pair("loss=1", "got 'loss'"), std::pair("state<running", "states have no order")}) {
+    const absl::Status refused = MakeTablePage(columns, Study(), {.where = {where}}).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(said));
+  }
+}
+
+TEST(TablePage, PagesGoOnFromARowWhateverEndsMeanwhile) {
+  TrialColumns columns;
+  for (int64_t i = 0; i < 1000; ++i) {
+    columns.Set(
+        Row(i, TrialState::kCompleted, static_cast<double>(i * 7919 % 97), std::string("a")));
+  }
+  TableQuery query{.sort = "-value", .page_size = 90};
+  std::vector<int64_t> forth;
+  std::vector<std::string> previous;
+  for (;;) {
+    const TablePage page = MakeTablePage(columns, Study(), query).value();
+    EXPECT_EQ(page.position, static_cast<int64_t>(forth.size()));
+    EXPECT_EQ(page.matching, 1000);
+    forth.insert(forth.end(), page.numbers.begin(), page.numbers.end());
+    previous.push_back(page.previous_page_token);
+    if (page.next_page_token.empty()) break;
+    query.page_token = page.next_page_token;
+  }
+  EXPECT_EQ(forth, NumbersOf(columns, {.sort = "-value", .page_size = 1000}));
+  EXPECT_THAT(previous.front(), IsEmpty());
+  query.page_token = previous.back();
+  EXPECT_EQ(NumbersOf(columns, query),
+            std::vector<int64_t>(forth.begin() + 900, forth.begin() + 990));
+  const TablePage last =
+      MakeTablePage(columns, Study(), {.sort = "-value", .page_size = 90, .from_end = true})
+          .value();
+  EXPECT_EQ(last.numbers, std::vector<int64_t>(forth.end() - 90, forth.end()));
+  query.sort = "value";
+  EXPECT_THAT(std::string(MakeTablePage(columns, Study(), query).status().message()),
+              HasSubstr("page_token"));
+  query.page_token = "garbage";
+  EXPECT_FALSE(MakeTablePage(columns, Study(), query).ok());
+  EXPECT_FALSE(MakeTablePage(columns, Study(), {.page_size = 1001}).ok());
+}
+
+TEST(TablePage, ColumnsAreNumbersOrTextsAndSayWhatIsMissing) {
+  const TrialColumns columns = Some();
+  const TablePage page =
+      MakeTablePage(columns, Study(), {.columns = {"value", "state", "model", "metric:f1", "why"}})
+          .value();
+  EXPECT_THAT(page.columns[0].numbers, ElementsAre(0.2, 0.0, 0.9, 0.2, 0.0));
+  EXPECT_THAT(page.columns[0].missing, ElementsAre(1, 4));
+  EXPECT_THAT(page.columns[1].texts, ElementsAre("COMPLETED", "FAILED", "RUNNING"));
+  EXPECT_THAT(page.columns[1].indexes, ElementsAre(0, 1, 0, 0, 2));
+  EXPECT_THAT(page.columns[2].texts, ElementsAre("a", "b", "null"));
+  EXPECT_THAT(page.columns[4].missing, ElementsAre(0, 2, 3, 4));
+  EXPECT_FALSE(MakeTablePage(columns, Study(), {.columns = {"nothing"}}).ok());
+  EXPECT_THAT(page.all_columns, SizeIs(12 + 2 + 1));
+}
+
+TEST(HistorySample, KeepsTheStepsOfTheBestAndTheExtremes) {
+  TrialColumns columns;
+  for (int64_t i = 0; i < 20000; ++i) {
+    const TrialState state = i % 10 == 0 ? TrialState::kFailed : TrialState::kCompleted;
+    std::optional<double> value;
+    if (state == TrialState::kCompleted) value = std::sin(static_cast<double>(i)) / 2;
+    if (i == 12345) value = 3.0;
+    if (i == 17771) value = -3.0;
+    columns.Set(Row(i, state, value, std::string("a")));
+  }
+  const HistorySample sample = SampleHistory(columns, Study(), 300);
+  EXPECT_EQ(sample.total, 20000);
+  EXPECT_LE(sample.numbers.size(), 300U + sample.best_numbers.size());
+  EXPECT_EQ(sample.states.size(), sample.numbers.size());
+  EXPECT_EQ(sample.series.front().values.size(), sample.numbers.size());
+  EXPECT_EQ(sample.best_numbers.back(), 12345);
+  EXPECT_TRUE(std::is_sorted(sample.numbers.begin(), sample.numbers.end()));
+  EXPECT_TRUE(std::binary_search(sample.numbers.begin(), sample.numbers.end(), 17771));
+  EXPECT_TRUE(std::is_sorted(sample.best_values.begin(), sample.best_values.end()));
+  EXPECT_THAT(sample.states, HasSubstr("F"));
+  const HistorySample all = SampleHistory(Some(), Study(), 300);
+  EXPECT_EQ(all.states, "CFCCR");
+  EXPECT_THAT(all.best_numbers, ElementsAre(0, 2));
+}
+
+}  // namespace
+}  // namespace hpo::server
