@@ -47,3 +47,12 @@ CREATE TRIGGER attempt_time_forgotten AFTER DELETE ON study
 BEGIN
   DELETE FROM attempt_time WHERE study_id = OLD.id;
 END;
+
+-- Counts and the best trials of a study without its rows: of 100,000 trials they are asked for by
+-- each viewer of the page.
+CREATE INDEX trial_counts ON trial
+  (study_id, state, prune_reason, demonstration, budgeted, violation > 0, oom_met);
+CREATE INDEX trial_lowest ON trial (study_id, violation, value, number)
+  WHERE state = 'COMPLETED' AND value IS NOT NULL AND demonstration = 0;
+CREATE INDEX trial_highest ON trial (study_id, violation, value DESC, number)
+  WHERE state = 'COMPLETED' AND value IS NOT NULL AND demonstration = 0;
