@@ -8,8 +8,10 @@ trial by hpo.trainer.current()."""
 import atexit
 import os
 import resource
+import signal
 import stat
 import sys
+import threading
 import traceback
 from types import TracebackType
 from typing import Any, Mapping, Optional, Sequence, Type, cast
@@ -199,7 +201,17 @@ def run_job(channel: _channel.LineChannel, job: "dict[str, Any]", train: Train,
     _send_outcome(channel, Trial(job, _WorkerSink(channel)), train, own_process, catch_exit)
 
 
+def _leave_signals_to_worker() -> None:
+    """Slurm sends SIGTERM to every process of a job step: the worker has it, too, and asks to stop, so
+    that the function can save. A handler, as SIG_IGN would stay with programs that are started."""
+    if threading.current_thread() is threading.main_thread() and \
+            signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+
+
 def _hello(channel: _channel.LineChannel, *capabilities: str) -> None:
+    _leave_signals_to_worker()
     channel.send(type="hello", version=1, program=os.path.basename(sys.argv[0]),
                  capabilities=["stop", *capabilities])
 
