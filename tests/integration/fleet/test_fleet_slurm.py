@@ -163,6 +163,26 @@ class Interruptions(OnSlurm):
         self.assert_nothing_lost(4)
         self.assertLessEqual(max(ledger.steps_lost(self.folder / "ledger")), 5)
 
+    def test_a_killed_worker_comes_back_but_not_for_ever(self):
+        """As the kernel kills it where the node has no memory left. Its lease ends, and it takes it back."""
+        self.serve(trials=1, steps=600)
+        self.submit("--workers", "1")
+        for restarts in range(1, 6):
+            self.wait_trials_running(1)
+            self.kill_worker()
+            wait_until(lambda n=restarts: self.cluster.task("1_0")["Restarts"] == str(n), f"requeue {restarts}")
+        self.wait_trials_running(1)
+        self.kill_worker()
+        wait_until(lambda: not self.cluster.jobs("hpo-toy"), "the end of the task")
+        self.assertEqual(self.cluster.task("1_0")["JobState"], "FAILED")
+
+    def kill_worker(self):
+        def workers():
+            return [pid for pid, line in self.cluster.processes().items() if line.split()[0].endswith("/hpo-worker")]
+
+        for pid in wait_until(workers, "a worker"):
+            os.kill(pid, 9)
+
     def test_a_task_whose_trainer_cannot_start_leaves_its_node(self):
         """By status 77 of the worker, on one node of two: there the trainer starts once, and never again."""
         trainer = self.folder / "trainer.sh"
