@@ -80,10 +80,10 @@ class _Study:
                 raise AssertionError(machine.logs())
             return {"trials": [machine.trial(0), machine.trial(1)], "workers": workers, "log": worker.output(),
                     "starts": [json.loads(line) for line in self.starts.read_text().splitlines()],
-                    "left": _processes_of(machine.folder)}
+                    "left": processes_of(machine.folder)}
 
 
-def _processes_of(folder):
+def processes_of(folder):
     """Processes that still run and have the folder in their environment; not the server."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
