@@ -18,6 +18,9 @@ namespace hpo::agent {
 
 struct WorkerOptions {
   std::string gpu = "visible";  // SelectGpus
+  // That one worker process holds. nullopt: as many as the studies that it serves want, where it
+  // runs a program of the user's own, else 1.
+  std::optional<int> gpus_per_trial;
   bool cpu = false;
   std::optional<Bytes> memory_limit;
   int num_workers = 1;  // on the CPU

@@ -219,7 +219,12 @@ def _hello(channel: _channel.LineChannel, *capabilities: str) -> None:
 def main(train: Train, reuse: bool = False, plan: bool = False) -> None:
     """Serves hpo-worker until it has no more trials. `reuse`: several in one process, which must
     leave no memory behind. `plan`: the function runs its batches in parts that fit (hpo.torch,
-    hpo.hf)."""
+    hpo.hf). Started by torchrun, in a study with trainer.gpus, each rank calls the function once;
+    what rank 0 reports and returns counts."""
+    ranks = _channel.job_of_ranks()
+    if ranks is not None:
+        _run_rank(ranks, train)
+        return
     channel = _channel.inherited()
     _hello(channel, *["reuse"] * reuse, *["plan", "memory"] * plan)
     while True:
@@ -228,6 +233,14 @@ def main(train: Train, reuse: bool = False, plan: bool = False) -> None:
             return
         if message["type"] == "job":
             run_job(channel, message, train, own_process=not reuse)
+
+
+def _run_rank(job: "dict[str, Any]", train: Train) -> None:
+    """An exception ends the rank, and so the trial: its launcher says which rank it was."""
+    _show_folder(job)
+    returned = train(Trial(job, _channel.PrintingSink()))
+    if returned is not None:
+        _channel.print_result(metrics_of(returned, str(job["objective"]["metric"]), job.get("objectives", ())))
 
 
 class _Script:
@@ -272,12 +285,19 @@ class _Script:
 
 
 _script: "_Script | None" = None
+_rank_trial: "Trial | None" = None
 
 
 def current() -> "Trial | None":
-    """The trial that hpo-worker started this program for; None where it did not, so that the
-    program runs as ever."""
-    global _script
+    """The trial that hpo-worker started this program for, or each rank of it; None where it did not,
+    so that the program runs as ever."""
+    global _script, _rank_trial
+    ranks = _channel.job_of_ranks()
+    if ranks is not None and _rank_trial is None:
+        _show_folder(ranks)
+        _rank_trial = Trial(ranks, _channel.PrintingSink())
+    if _rank_trial is not None:
+        return _rank_trial
     if _script is None and _started_by_worker():
         _script = _Script()
     return _script.trial if _script is not None else None

@@ -5,10 +5,12 @@ import hashlib
 import os
 import pathlib
 import stat
+import subprocess
 import time
 import unittest
 
 from fleets import BIN, Fleets, wait_until
+from harness import SOURCE
 
 import ledger
 import slurm
@@ -54,6 +56,52 @@ class OnSlurm(Fleets):
 
     def logs(self):
         return "".join(path.read_text() for path in self.folder.glob("hpo-toy-*.log"))
+
+
+EMULATED = BIN.parent / "emulator" / "libnvidia-ml.so.1"
+STUDY_OF_SEVERAL = """\
+name: toy
+objective: {{metric: loss, direction: minimize}}
+trainer:
+  command: 'echo $CUDA_VISIBLE_DEVICES >> {seen}; sleep 2; echo {{"loss": {{gpus}}}} "# {{x}}"'
+  gpus: {gpus}
+budget: {{trials: 8}}
+sampler: {{type: random}}
+pruner: {{type: none}}
+parameters:
+  x: {{float: [0.0, 1.0]}}
+"""
+
+
+@unittest.skipIf(MISSING or not EMULATED.exists(), MISSING or f"no {EMULATED}")
+class SeveralGpus(OnSlurm):
+    """Two tasks with four GPUs each, which are emulated for the worker, by the same commands for all studies."""
+
+    NODES = {"nodes": 2, "gpus": 4}
+    WORKER = ("--allow-commands",)
+
+    def check(self, gpus, suffixes):
+        emulated = subprocess.run([SOURCE / "scripts" / "with_emulated_card", "--build", BIN.parent, "t4+t4+t4+t4",
+                                   "env", "-0"], capture_output=True, text=True, check=True).stdout
+        self.variables |= dict(entry.split("=", 1) for entry in emulated.split("\0") if entry.startswith(
+            ("HPO_EMULATED_CARD=", "LD_LIBRARY_PATH=")))
+        self.variables["HPO_EMULATED_STATE"] = str(self.folder / "cards")
+        seen = self.folder / "seen"
+        (self.folder / "toy.yaml").write_text(STUDY_OF_SEVERAL.format(seen=seen, gpus=gpus))
+        self.start_server()
+        self.submit("--workers", "2", "--gpus-per-worker", "4")
+        self.wait_finished()
+        self.assert_nothing_lost(8)
+        self.assertEqual(self.worker_names(), {f"slurm-1_{index}{suffix}" for index in (0, 1) for suffix in suffixes})
+        sets = {frozenset(line.split(",")) for line in seen.read_text().split()}
+        self.assertEqual({len(one) for one in sets}, {gpus})
+        self.assertEqual(sum(map(len, sets)), 4, sets)  # both nodes have the same emulated GPUs
+
+    def test_a_trial_takes_all_gpus_of_its_task(self):
+        self.check(4, [""])
+
+    def test_a_task_runs_two_workers_with_two_gpus_each(self):
+        self.check(2, [":gpu0", ":gpu2"])
 
 
 @unittest.skipIf(MISSING, MISSING)
