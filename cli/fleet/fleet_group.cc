@@ -23,6 +23,7 @@ constexpr char kExamples[] = R"(
   hpo fleet slurm --workers 32 --max-running 16 --study criteria --submit
   hpo fleet slurm --workers 8 --setup "module load cuda" -- --models ~/models
   hpo fleet slurm --workers 64 --gpus-per-worker 0 --cpus 4 --submit
+  hpo fleet ray --workers 32 --study criteria --submit
   hpo fleet status                        list the fleets
   hpo fleet status criteria -o json       show the workers of a fleet, for programs
   hpo fleet scale criteria --workers 8
@@ -58,10 +59,6 @@ void AddSize(CLI::App& command, FleetOptions& options) {
       ->check(Between(1, 4096));
   command.add_option("--memory", options.memory, "Host memory for each worker, such as 32GiB")
       ->type_name("SIZE");
-  command
-      .add_option("--time", options.time,
-                  "Time limit of a worker, such as 8h; work that is left then is requeued")
-      ->type_name("DURATION");
 }
 
 void AddWork(CLI::App& command, FleetOptions& options) {
@@ -73,16 +70,19 @@ void AddWork(CLI::App& command, FleetOptions& options) {
       .add_option("--checkpoints", plan.checkpoints,
                   "Folder for checkpoints that all workers share (passed to hpo-worker)")
       ->type_name("DIR");
-  command
-      .add_option("--setup", plan.setup,
-                  "Line of shell to run before the worker, such as 'module load cuda' (repeatable)")
-      ->type_name("LINE")
-      ->allow_extra_args(false);
   command.add_flag("--submit", options.submit,
                    "Have the engine start the fleet, in place of printing the script");
   command
       .add_option("worker-options", plan.worker_options, "More options for hpo-worker, after --")
       ->type_name("...");
+}
+
+void AddSetup(CLI::App& command, FleetOptions& options) {
+  command
+      .add_option("--setup", options.plan.setup,
+                  "Line of shell to run before the worker, such as 'module load cuda' (repeatable)")
+      ->type_name("LINE")
+      ->allow_extra_args(false);
 }
 
 Action Starting(const std::string& engine, std::shared_ptr<FleetOptions> options) {
@@ -95,6 +95,10 @@ Action Starting(const std::string& engine, std::shared_ptr<FleetOptions> options
 Action DeclareSlurm(CLI::App& slurm, std::string& /*study*/) {
   const auto options = std::make_shared<FleetOptions>();
   AddSize(slurm, *options);
+  slurm
+      .add_option("--time", options->time,
+                  "Time limit of a worker, such as 8h; work that is left then is requeued")
+      ->type_name("DURATION");
   slurm
       .add_option("--max-running", options->plan.max_running,
                   "Number of workers that run at a time [default: all]")
@@ -109,7 +113,15 @@ Action DeclareSlurm(CLI::App& slurm, std::string& /*study*/) {
       ->type_name("OPTION")
       ->allow_extra_args(false);
   AddWork(slurm, *options);
+  AddSetup(slurm, *options);
   return Starting("slurm", options);
+}
+
+Action DeclareRay(CLI::App& ray, std::string& /*study*/) {
+  const auto options = std::make_shared<FleetOptions>();
+  AddSize(ray, *options);
+  AddWork(ray, *options);
+  return Starting("ray", options);
 }
 
 // What the commands on a fleet that runs have in common.
@@ -180,11 +192,13 @@ Action DeclareStop(CLI::App& stop, std::string& /*study*/) {
 Command FleetGroup() {
   using enum Access;
   return {.name = "fleet",
-          .help = "Start and end workers on a Slurm cluster as one thing",
+          .help = "Start and end workers on a cluster as one thing",
           .examples = kExamples,
           .commands = {
               {"slurm", "Print the batch script of a fleet on Slurm, or submit it", kChanges,
                DeclareSlurm, Output::kVerbatim},
+              {"ray", "Print the Python script of a fleet on Ray, or submit it", kChanges,
+               DeclareRay, Output::kVerbatim},
               {"status", "Show the fleets, or the workers of one", kChanges, DeclareStatus},
               {"scale", "Change the number of workers of a fleet", kChanges, DeclareScale},
               {"stop", "End all workers of a fleet, and wait for their end", kChanges, DeclareStop},

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cli/fleet/engines/ray_engine.h"
 #include "cli/fleet/engines/slurm_engine.h"
 #include "common/base/status.h"
 #include "common/files/user_folder.h"
@@ -25,7 +26,7 @@ struct KnownEngine {
   const char* program;  // that its user has
 };
 
-constexpr KnownEngine kEngines[] = {{"slurm", "squeue"}};
+constexpr KnownEngine kEngines[] = {{"slurm", "squeue"}, {"ray", "ray"}};
 
 std::string UserName() {
   const passwd* const user = getpwuid(geteuid());
@@ -54,6 +55,7 @@ absl::StatusOr<std::unique_ptr<FleetEngine>> MakeEngine(const std::string& name,
   if (name == "slurm") {
     return std::make_unique<SlurmEngine>(std::move(means), OwnProgram("hpo-worker"), UserName());
   }
+  if (name == "ray") return std::make_unique<RayEngine>(std::move(means));
   return Unexpected("--engine", absl::StrJoin(EngineNames(), ", "), absl::StrCat("'", name, "'"));
 }
 

@@ -97,20 +97,24 @@ absl::Status CheckPlan(const FleetPlan& plan) {
   return absl::OkStatus();
 }
 
-std::vector<std::string> WorkerWords(const FleetPlan& plan, const std::string& program) {
-  std::vector<std::string> words = {program};
+std::vector<std::string> DeviceWords(const FleetPlan& plan) {
   const std::vector<std::string>& given = plan.worker_options;
-  if (plan.gpus_per_worker > 0 && !NamesDevice(given)) Add(words, "--gpu", "visible");
-  if (plan.gpus_per_worker == 0 && !NamesDevice(given)) {
-    Add(words, "--device", "cpu");
-    if (!Gives(given, "--memory-limit")) {
-      const int64_t mebibytes = (plan.memory_per_worker.count >> 20) * 7 / 8;
-      Add(words, "--memory-limit", absl::StrCat(mebibytes, "MiB"));
-    }
+  if (NamesDevice(given)) return {};
+  if (plan.gpus_per_worker > 0) return {"--gpu", "visible"};
+  std::vector<std::string> words = {"--device", "cpu"};
+  if (!Gives(given, "--memory-limit")) {
+    const int64_t mebibytes = (plan.memory_per_worker.count >> 20) * 7 / 8;
+    Add(words, "--memory-limit", absl::StrCat(mebibytes, "MiB"));
   }
+  return words;
+}
+
+std::vector<std::string> WorkerWords(const FleetPlan& plan, const std::string& program) {
+  std::vector<std::string> words = DeviceWords(plan);
+  words.insert(words.begin(), program);
   if (!plan.study.empty()) Add(words, "--study", plan.study);
   if (!plan.checkpoints.empty()) Add(words, "--checkpoints", plan.checkpoints);
-  words.insert(words.end(), given.begin(), given.end());
+  words.insert(words.end(), plan.worker_options.begin(), plan.worker_options.end());
   return words;
 }
 

@@ -58,8 +58,11 @@ absl::Status CheckFleetName(absl::string_view name);
 //   InvalidArgument  a value is wrong, or two of them contradict each other
 absl::Status CheckPlan(const FleetPlan& plan);
 
-// `program` with the options of a worker of this fleet. Without GPUs, a trial may use seven eighths
-// of the worker's memory, if its options do not say how much.
+// The options that name a worker's device, if its own do not. Without GPUs, a trial may use seven
+// eighths of the worker's memory, if its options do not say how much.
+std::vector<std::string> DeviceWords(const FleetPlan& plan);
+
+// `program` with the options of a worker of this fleet.
 std::vector<std::string> WorkerWords(const FleetPlan& plan, const std::string& program);
 
 // The words as lines of a shell script, each indented by two blanks: an option and its value share

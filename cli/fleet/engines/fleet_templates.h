@@ -3,6 +3,7 @@
 
 namespace hpo::cli {
 
+extern const char kRayTemplate[];
 extern const char kSlurmTemplate[];
 
 }  // namespace hpo::cli

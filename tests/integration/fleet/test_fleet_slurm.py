@@ -1,28 +1,17 @@
 """hpo fleet on a real Slurm: one controller and several nodes on this machine."""
 
-import base64
-import hashlib
 import os
 import pathlib
 import stat
 import time
 import unittest
 
-from fleets import BIN, Fleets, wait_until
+from fleets import Fleets, join_string, wait_until
 
 import ledger
 import slurm
 
 MISSING = slurm.missing()
-
-
-def join_string():
-    """Of no server: a certificate's digest, a secret and its checksum (common/tls/join_string.h)."""
-    def letters(data):
-        return base64.urlsafe_b64encode(data).decode().rstrip("=")
-
-    text = f"hpo1.{letters(bytes(32))}.{letters(bytes(range(32)))}"
-    return f"{text}{letters(hashlib.sha256(text.encode()).digest()[:3])}@127.0.0.1:1"
 
 
 class OnSlurm(Fleets):
