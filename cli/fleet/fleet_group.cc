@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "cli/client/interrupts.h"
-#include "cli/fleet/engines/all_engines.h"
+#include "cli/fleet/all_engines.h"
 #include "cli/fleet/fleet_commands.h"
 #include "common/base/status.h"
 #include "common/command_line/bounds.h"
@@ -24,6 +24,8 @@ constexpr char kExamples[] = R"(
   hpo fleet slurm --workers 8 --setup "module load cuda" -- --models ~/models
   hpo fleet slurm --workers 64 --gpus-per-worker 0 --cpus 4 --submit
   hpo fleet ray --workers 32 --study criteria --submit
+  hpo fleet kubernetes --workers 32 --image registry/hpo --study criteria --submit
+  hpo fleet sky --workers 8 --gpu-type A100 --spot --study criteria --submit
   hpo fleet status                        list the fleets
   hpo fleet status criteria -o json       show the workers of a fleet, for programs
   hpo fleet scale criteria --workers 8
@@ -124,6 +126,40 @@ Action DeclareRay(CLI::App& ray, std::string& /*study*/) {
   return Starting("ray", options);
 }
 
+Action DeclareKubernetes(CLI::App& kubernetes, std::string& /*study*/) {
+  const auto options = std::make_shared<FleetOptions>();
+  AddSize(kubernetes, *options);
+  kubernetes.add_option("--image", options->plan.image, "Image of containers, with hpo-worker")
+      ->type_name("IMAGE")
+      ->required()
+      ->check(NotEmpty("the name of an image"));
+  kubernetes.add_option("--queue", options->plan.queue, "Queue of Kueue, which admits the fleet")
+      ->type_name("NAME")
+      ->check(NotEmpty("the name of a queue"));
+  kubernetes
+      .add_option("--claim", options->plan.claim,
+                  "Persistent volume claim, which workers have at /shared")
+      ->type_name("NAME")
+      ->check(NotEmpty("the name of a claim"));
+  kubernetes
+      .add_option("--time", options->time,
+                  "Time after which Kubernetes ends the fleet, such as 8h; trials are requeued")
+      ->type_name("DURATION");
+  AddWork(kubernetes, *options);
+  AddSetup(kubernetes, *options);
+  return Starting("kubernetes", options);
+}
+
+Action DeclareSky(CLI::App& sky, std::string& /*study*/) {
+  const auto options = std::make_shared<FleetOptions>();
+  AddSize(sky, *options);
+  sky.add_flag("--spot", options->plan.is_spot,
+               "Use spot machines: a preempted worker continues on another one");
+  AddWork(sky, *options);
+  AddSetup(sky, *options);
+  return Starting("sky", options);
+}
+
 // What the commands on a fleet that runs have in common.
 struct OnFleet {
   std::string name;
@@ -137,7 +173,7 @@ void AddFleet(CLI::App& command, OnFleet& fleet, bool is_required) {
       ->check(NotEmpty("the name of a fleet"));
   command
       .add_option("--engine", fleet.engine,
-                  "Engine of the fleet [default: the first one whose program is in PATH]")
+                  "Engine of the fleet [default: the one that has a fleet of this name]")
       ->check(OneOf(EngineNames()));
 }
 
@@ -146,9 +182,9 @@ using FleetAction = std::function<absl::Status(Session&, FleetEngine&)>;
 Action WithEngine(std::shared_ptr<const OnFleet> fleet, FleetAction action) {
   return Plain(
       [fleet = std::move(fleet), action = std::move(action)](Session& session) -> absl::Status {
-        HPO_ASSIGN_OR_RETURN(
-            const std::unique_ptr<FleetEngine> engine,
-            fleet->engine.empty() ? FindEngine(Means()) : MakeEngine(fleet->engine, Means()));
+        HPO_ASSIGN_OR_RETURN(const std::unique_ptr<FleetEngine> engine,
+                             fleet->engine.empty() ? FindEngine(Means(), fleet->name)
+                                                   : MakeEngine(fleet->engine, Means()));
         return action(session, *engine);
       });
 }
@@ -199,6 +235,10 @@ Command FleetGroup() {
                DeclareSlurm, Output::kVerbatim},
               {"ray", "Print the Python script of a fleet on Ray, or submit it", kChanges,
                DeclareRay, Output::kVerbatim},
+              {"kubernetes", "Print the manifest of a fleet on Kubernetes, or submit it", kChanges,
+               DeclareKubernetes, Output::kVerbatim},
+              {"sky", "Print the task of a fleet on SkyPilot, or launch its managed jobs", kChanges,
+               DeclareSky, Output::kVerbatim},
               {"status", "Show the fleets, or the workers of one", kChanges, DeclareStatus},
               {"scale", "Change the number of workers of a fleet", kChanges, DeclareScale},
               {"stop", "End all workers of a fleet, and wait for their end", kChanges, DeclareStop},

@@ -141,6 +141,10 @@ std::string PlanCommand(absl::string_view engine, const FleetPlan& plan) {
   }
   if (plan.time) Add(words, "--time", absl::FormatDuration(*plan.time));
   if (plan.max_running > 0) Add(words, "--max-running", absl::StrCat(plan.max_running));
+  if (!plan.image.empty()) Add(words, "--image", plan.image);
+  if (!plan.queue.empty()) Add(words, "--queue", plan.queue);
+  if (!plan.claim.empty()) Add(words, "--claim", plan.claim);
+  if (plan.is_spot) words.push_back("--spot");
   for (const std::string& line : plan.setup) Add(words, "--setup", line);
   if (!plan.checkpoints.empty()) Add(words, "--checkpoints", plan.checkpoints);
   for (const std::string& option : plan.engine_options) words.push_back("--option=" + option);

@@ -23,6 +23,9 @@ struct FleetServer {
   bool operator==(const FleetServer&) const = default;
 };
 
+// Where the pods of a fleet have the volume that they share.
+inline constexpr char kSharedFolder[] = "/shared";
+
 struct FleetPlan {
   std::string name;
   std::string study;  // empty: the workers serve every study
@@ -37,6 +40,10 @@ struct FleetPlan {
   std::string checkpoints;             // folder that all workers share; empty: the worker's default
   std::vector<std::string> worker_options;
   std::vector<std::string> engine_options;  // such as --account=vision of sbatch
+  std::string image;                        // of Kubernetes' containers
+  std::string queue;                        // of Kueue; empty: none
+  std::string claim;  // a persistent volume claim, which workers see at kSharedFolder; empty: none
+  bool is_spot = false;  // SkyPilot: machines that may be preempted
   FleetServer server;
   std::string folder;  // on the submitting machine: the kept script and the file of the secret
 };

@@ -1,7 +1,5 @@
 #include "cli/fleet/engines/ray_engine.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -78,12 +76,12 @@ absl::StatusOr<SubmittedFleet> RayEngine::Submit(const FleetPlan& plan) {
   FleetPlan job = plan;
   job.folder = plan.folder + "/job";
   HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(job, "fleet.py", Script(plan)));
-  std::error_code ignored;
-  std::filesystem::remove(job.folder + "/join", ignored);
+  std::string secret;
   if (plan.server.HasSecret()) {
-    HPO_ASSIGN_OR_RETURN(const std::string secret, ReadSecret(plan));
-    HPO_RETURN_IF_ERROR(KeepFile(job, "join", secret + "\n").status());
+    HPO_ASSIGN_OR_RETURN(secret, ReadSecret(plan));
+    secret += "\n";
   }
+  HPO_RETURN_IF_ERROR(KeepOrDropFile(job, "join", secret));
   HPO_ASSIGN_OR_RETURN(const std::string printed,
                        Run({"submit", plan.name, job.folder, absl::StrCat(plan.gpus_per_worker)}));
   SubmittedFleet submitted{.kept = kept, .notes = NotesOnServer(plan)};

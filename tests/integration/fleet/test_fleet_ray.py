@@ -125,7 +125,7 @@ class ByHpoFleet(OnRay):
         self.wait_workers(2)
         wait_until(lambda: self.study()["counts"]["running"] == 2, "2 trials that run", STARTS_S)
         self.assertEqual(self.status(), {"worker-0": "running", "worker-1": "running"})
-        self.assertIn("2 workers", self.hpo("fleet", "ray", "--study", "toy", "--workers", "3", "--submit", status=2))
+        self.assertIn("2 workers", self.hpo("fleet", "ray", "--study", "toy", "--workers", "3", "--submit", status=4))
         self.hpo("fleet", "scale", "toy", "--workers", "3", "--engine", "ray")
         self.wait_workers(3)
         self.hpo("fleet", "scale", "toy", "--workers", "1", "--engine", "ray")
