@@ -1,30 +1,21 @@
 """hpo fleet on a real Slurm: one controller and several nodes on this machine."""
 
-import base64
-import hashlib
 import os
 import pathlib
+import re
 import stat
 import subprocess
 import time
 import unittest
 
-from fleets import BIN, Fleets, wait_until
+from fleets import BIN, Fleets, join_string, wait_until
 from harness import SOURCE
 
 import ledger
+import ray_cluster
 import slurm
 
 MISSING = slurm.missing()
-
-
-def join_string():
-    """Of no server: a certificate's digest, a secret and its checksum (common/tls/join_string.h)."""
-    def letters(data):
-        return base64.urlsafe_b64encode(data).decode().rstrip("=")
-
-    text = f"hpo1.{letters(bytes(32))}.{letters(bytes(range(32)))}"
-    return f"{text}{letters(hashlib.sha256(text.encode()).digest()[:3])}@127.0.0.1:1"
 
 
 class OnSlurm(Fleets):
@@ -281,6 +272,29 @@ class WithoutGres(OnSlurm):
                  "--memory", "1GiB", "--submit", "--", "--allow-commands", "--state-dir", self.folder / "workers")
         self.wait_finished()
         self.assert_nothing_lost(4)
+
+
+SUBMITIT = subprocess.run([ray_cluster.python(), "-c", "import submitit"], capture_output=True,
+                          check=False).returncode == 0 if ray_cluster.python().exists() else False
+
+
+@unittest.skipIf(MISSING, MISSING)
+@unittest.skipUnless(SUBMITIT, f"{ray_cluster.python()} lacks submitit; scripts/bootstrap --engines brings it")
+class BySubmitit(OnSlurm):
+    def test_the_recipe_of_the_manual_runs_a_study(self):
+        manual = (pathlib.Path(__file__).resolve().parents[3] / "docs/fleet.md").read_text()
+        recipe = re.search(r"```python\n(import submitit\n.*?)```", manual, re.DOTALL).group(1)
+        words = ["hpo-worker", "--study", "toy", *self.WORKER, "--state-dir", str(self.folder / "workers")]
+        for old, new in (('["hpo-worker"]', repr(words)), ("range(32)", "range(2)"), ('"logs/', f'"{self.folder}/logs/')):
+            self.assertIn(old, recipe)
+            recipe = recipe.replace(old, new)
+        self.serve(trials=4)
+        done = subprocess.run([ray_cluster.python(), "-c", f"{recipe}\nfor job in jobs: job.result()"], cwd=self.folder, env={
+            **self.variables, "HPO_SERVER": self.address, "PATH": f"{BIN}{os.pathsep}{self.variables['PATH']}"},
+                              capture_output=True, text=True, timeout=240, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_nothing_lost(4)
+        self.assertTrue(all(name.startswith("slurm-") for name in self.worker_names()), self.worker_names())
 
 
 del OnSlurm

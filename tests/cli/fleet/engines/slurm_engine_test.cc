@@ -21,6 +21,16 @@ using testing::StartsWith;
 
 constexpr char kTwo[] = "6_0|RUNNING|n1|0:31|None|hpo-toy\n6_1|PENDING||0:00|Resources|hpo-toy\n";
 
+// scontrol, which writes the script of a job to the file that its last word names.
+EngineMeans WithScript(FakePrograms& programs, const std::string& script) {
+  EngineMeans means = programs.means();
+  means.run = [run = means.run, script](const std::vector<std::string>& words) {
+    if (words[0] == "scontrol") std::ofstream(words.back()) << script;
+    return run(words);
+  };
+  return means;
+}
+
 class SlurmEngineTest : public testing::Test {
  protected:
   FleetPlan Plan() {
@@ -106,12 +116,42 @@ TEST_F(SlurmEngineTest, GrowsByTheScriptThatSlurmHas) {
   programs_.Add("squeue", {.output = kTwo});
   programs_.Add("scontrol", {});
   programs_.Add("sbatch", {.output = "18\n"});
-  const auto done = engine_.Scale("toy", 5);
+  SlurmEngine engine(WithScript(programs_, "#!/bin/bash\n"), "/bin/hpo-worker", "me");
+  const auto done = engine.Scale("toy", 5);
   ASSERT_TRUE(done.ok()) << done.status();
   EXPECT_EQ(*done, "submitted 3 workers more");
   EXPECT_THAT(programs_.calls,
               ElementsAre(HasSubstr("--name=hpo-toy"), StartsWith("scontrol write batch_script 6 "),
                           StartsWith("sbatch --parsable --array=0-2 ")));
+}
+
+TEST_F(SlurmEngineTest, KeepsTheLimitOfThoseThatRunWhenItGrows) {
+  struct Case {
+    const char* limit;
+    int workers;
+    const char* options;
+  };
+  // Two tasks wait or run.
+  const Case cases[] = {
+      {"", 5, "--array=0-2 "},
+      {"%8", 5, "--array=0-2 "},
+      {"%4", 5, "--array=0-2%2 "},
+      {"%2", 5, "--array=0-2%2 --dependency=afterany:6 "},
+      {"%1", 3, "--array=0-0%1 --dependency=afterany:6 "},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.limit);
+    FakePrograms programs;
+    programs.Add("squeue", {.output = kTwo});
+    programs.Add("scontrol", {});
+    programs.Add("sbatch", {.output = "18\n"});
+    SlurmEngine engine(
+        WithScript(programs, absl::StrCat("#!/bin/bash\n#SBATCH --array=0-1", each.limit, "\n")),
+        "/bin/hpo-worker", "me");
+    ASSERT_TRUE(engine.Scale("toy", each.workers).ok());
+    EXPECT_THAT(programs.calls.back(),
+                StartsWith(absl::StrCat("sbatch --parsable ", each.options, "/")));
+  }
 }
 
 TEST_F(SlurmEngineTest, ShrinksByThoseThatWaitFirst) {
