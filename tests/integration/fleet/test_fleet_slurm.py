@@ -104,7 +104,7 @@ class Life(OnSlurm):
         self.assert_nothing_lost(8)
         self.assertEqual(self.worker_names(), {f"slurm-1_{index}" for index in range(4)})
         wait_until(lambda: not self.cluster.jobs("hpo-toy"), "an empty queue")
-        self.assertIn("no worker of fleet toy waits or runs", self.hpo("fleet", "status", "toy", status=3))
+        self.assertIn("no worker of fleet toy waits or runs", self.hpo("fleet", "status", "toy", "--engine", "slurm", status=3))
         self.assertEqual(self.cluster.task("1_0")["JobState"], "COMPLETED")
 
     def test_each_worker_has_gpus_of_its_own(self):
