@@ -204,9 +204,12 @@ def run_job(channel: _channel.LineChannel, job: "dict[str, Any]", train: Train,
 def _leave_signals_to_worker() -> None:
     """Slurm sends SIGTERM to every process of a job step: the worker has it, too, and asks to stop, so
     that the function can save. A handler, as SIG_IGN would stay with programs that are started."""
-    if threading.current_thread() is threading.main_thread() and \
-            signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, lambda *_: None)
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        def note(*_: object) -> None:
+            """Nothing: the worker says what is to happen."""
+
+        signal.signal(signal.SIGTERM, note)
         os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
 
 

@@ -175,7 +175,7 @@ class Fleet:
     def _end(self, indices: "list[int]") -> None:
         # An actor for which the cluster has no room has nothing to save.
         ready = {self._workers[index].__ray_ready__.remote(): index for index in indices}
-        begun = self._ray.wait(list(ready), num_returns=len(ready), timeout=_ANSWERS_S)[0] if ready else []
+        begun: "list[Any]" = self._ray.wait(list(ready), num_returns=len(ready), timeout=_ANSWERS_S)[0] if ready else []
         stopping = [self._workers[ready[one]].stop.remote() for one in begun]
         if stopping:
             self._ray.wait(stopping, num_returns=len(stopping), timeout=_STOP_S)

@@ -34,14 +34,13 @@ class Cluster:
 
     def __init__(self) -> None:
         imported("ray", "hpo fleet ray")
-        from ray import job_submission
-        from ray.dashboard.utils import get_address_for_submission_client
-
+        submission = imported("ray.job_submission", "hpo fleet ray")
+        dashboard = imported("ray.dashboard.utils", "hpo fleet ray")
         told = os.environ.get("RAY_API_SERVER_ADDRESS") or os.environ.get("RAY_ADDRESS", "")
         check_answers(told.split("://", 1)[-1].rstrip("/") if told.startswith("http://") else told)
         try:
-            self._address = get_address_for_submission_client(None)
-            self._jobs: Any = job_submission.JobSubmissionClient(self._address)
+            self._address = str(dashboard.get_address_for_submission_client(None))
+            self._jobs: Any = submission.JobSubmissionClient(self._address)
         except Exception as error:  # Ray raises whatever its HTTP client does
             raise HpoError(f"no cluster of Ray at {told or 'this machine'}: expected one with its dashboard, such as "
                            "RAY_API_SERVER_ADDRESS=http://HEAD:8265, or `ray start --head` on this machine "
@@ -92,8 +91,9 @@ class Cluster:
         return {}
 
     def _live_jobs(self, name: str) -> "list[Any]":
-        jobs = [job for job in self._jobs.list_jobs() if str(job.status) in _LIVE and (job.metadata or {}).get("hpo_fleet")]
-        return [job for job in jobs if name in ("", job.metadata["hpo_fleet"])]
+        live: "list[Any]" = [job for job in self._jobs.list_jobs() if str(job.status) in _LIVE]
+        own = [job for job in live if job.metadata and job.metadata.get("hpo_fleet")]
+        return [job for job in own if name in ("", job.metadata["hpo_fleet"])]
 
     def _actors(self, name: str) -> "list[dict[str, Any]]":
         actors = self._list("actors", detail=True, filters=[("state", "!=", "DEAD")])
@@ -102,8 +102,8 @@ class Cluster:
 
     def _worker(self, actor: "dict[str, Any]", nodes: "dict[str, str]") -> "dict[str, Any]":
         state = _STATES.get(actor["state"], "ended")
-        needed = ", ".join(f"{amount:g} {what}" for what, amount in sorted((actor["required_resources"] or {}).items())
-                           if what in _SHOWN)
+        resources: "dict[str, float]" = actor["required_resources"] or {}
+        needed = ", ".join(f"{resources[what]:g} {what}" for what in _SHOWN if what in resources)
         began = actor.get("start_time_ms") or 0
         return {"fleet": actor["ray_namespace"][len(_PREFIX):], "id": actor["name"], "state": state,
                 "node": nodes.get(actor["node_id"] or "", "") if state == "running" else "",
@@ -112,9 +112,8 @@ class Cluster:
                 "restarts": int(actor["num_restarts"])}
 
     def _list(self, what: str, **options: Any) -> "list[dict[str, Any]]":
-        from ray.util import state
-
-        rows = getattr(state, f"list_{what}")(address=self._address, limit=_MOST_ACTORS, **options)
+        state = imported("ray.util.state", "hpo fleet ray")
+        rows: "list[Any]" = getattr(state, f"list_{what}")(address=self._address, limit=_MOST_ACTORS, **options)
         return [dict(row.__dict__) for row in rows]
 
 
