@@ -26,6 +26,7 @@ _LIVE = ("PENDING", "RUNNING")
 _STATES = {"DEPENDENCIES_UNREADY": "waiting", "PENDING_CREATION": "waiting", "RESTARTING": "waiting", "ALIVE": "running"}
 _MOST_ACTORS = 10_000
 _SCALES_S = 120.0
+_STARTS_S = 60.0
 _SHOWN = ("CPU", "GPU")
 
 
@@ -48,8 +49,8 @@ class Cluster:
 
     def submit(self, name: str, folder: str, gpus: int) -> "dict[str, Any]":
         identity = f"{_PREFIX}{name}-{time.time_ns() // 1_000_000}"
-        self._jobs.submit_job(entrypoint="python3 fleet.py", submission_id=identity, metadata={"hpo_fleet": name},
-                              runtime_env={"working_dir": folder})
+        self._submit(entrypoint="python3 fleet.py", submission_id=identity, metadata={"hpo_fleet": name},
+                     runtime_env={"working_dir": folder})
         most = max((node["resources_total"].get("GPU", 0) for node in self._list("nodes", detail=True)), default=0)
         notes = [] if gpus <= most else [
             f"no node of the cluster has {gpus} GPUs: the largest has {most:g}, and the workers wait until a larger one "
@@ -71,7 +72,7 @@ class Cluster:
     def scale(self, name: str, workers: int) -> "dict[str, Any]":
         """By a job of the cluster's own Python, as a connection of actors needs the cluster's version of Ray."""
         code = f"import hpo.ray; hpo.ray.resize({name!r}, {workers})"
-        identity = self._jobs.submit_job(entrypoint=f'python3 -c "{code}"')
+        identity = self._submit(entrypoint=f'python3 -c "{code}"')
         end = time.monotonic() + _SCALES_S
         while str(self._jobs.get_job_status(identity)) in _LIVE and time.monotonic() < end:
             time.sleep(0.2)
@@ -89,6 +90,17 @@ class Cluster:
             for job in self._live_jobs(name):
                 self._jobs.stop_job(job.submission_id)
         return {}
+
+    def _submit(self, **job: Any) -> str:
+        """The job's id. A cluster that has just started has no agent yet that takes jobs."""
+        end = time.monotonic() + _STARTS_S
+        while True:
+            try:
+                return str(self._jobs.submit_job(**job))
+            except RuntimeError as error:
+                if "No available agent" not in str(error) or time.monotonic() > end:
+                    raise
+            time.sleep(1.0)
 
     def _live_jobs(self, name: str) -> "list[Any]":
         live: "list[Any]" = [job for job in self._jobs.list_jobs() if str(job.status) in _LIVE]
