@@ -31,13 +31,9 @@ std::string WorkersText(size_t count) {
 }
 
 size_t NumLive(const std::vector<NamedWorker>& workers) {
-  size_t count = 0;
-  for (const NamedWorker& named : workers) {
-    const FleetWorkerState state = named.worker.state;
-    const bool is_live = state == FleetWorkerState::kWaiting || state == FleetWorkerState::kRunning;
-    count += is_live ? 1 : 0;
-  }
-  return count;
+  return static_cast<size_t>(
+      std::count_if(workers.begin(), workers.end(),
+                    [](const NamedWorker& named) { return named.worker.IsLive(); }));
 }
 
 absl::Status NoSuchFleet(const EngineWords& engine, const std::string& name) {
@@ -62,23 +58,24 @@ std::vector<std::string> NotesOnServer(const FleetPlan& plan) {
 
 absl::Status EndAll(FleetEngine& engine, const EngineMeans& means, const EngineWords& words,
                     const std::string& name, absl::Duration patience,
-                    const std::function<absl::Status()>& end) {
+                    const std::function<absl::Status(const std::vector<NamedWorker>&)>& end) {
   HPO_ASSIGN_OR_RETURN(std::vector<NamedWorker> left, engine.List(name));
   if (left.empty()) return NoSuchFleet(words, name);
   const auto begin = std::chrono::steady_clock::now();
   absl::Duration paused = absl::ZeroDuration();
   while (!left.empty()) {
-    if (NumLive(left) > 0) HPO_RETURN_IF_ERROR(end());
+    if (NumLive(left) > 0) HPO_RETURN_IF_ERROR(end(left));
     // The engine's programs may take longer than the pauses between them.
     const absl::Duration waited =
         std::max(paused, absl::FromChrono(std::chrono::steady_clock::now() - begin));
     if (waited >= patience || !means.pause(kBetweenLooks)) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          WorkersText(left.size()), " of fleet ", name, " have not ended after ",
-          absl::FormatDuration(absl::Trunc(waited, absl::Seconds(1))), ", the first is ",
-          left.front().worker.id, " on ",
-          left.front().worker.node.empty() ? "no node" : left.front().worker.node,
-          "; they are told to end, and hpo fleet status ", name, " shows when they have ended"));
+      return absl::DeadlineExceededError(
+          absl::StrCat(WorkersText(left.size()), " of fleet ", name, " have not ended after ",
+                       absl::FormatDuration(absl::Trunc(waited, absl::Seconds(1))),
+                       ", the first is ", left.front().worker.id, " on ",
+                       left.front().worker.node.empty() ? "no node" : left.front().worker.node,
+                       "; they have been asked to end, and hpo fleet status ", name,
+                       " shows when they have ended"));
     }
     paused += kBetweenLooks;
     HPO_ASSIGN_OR_RETURN(left, engine.List(name));

@@ -15,8 +15,8 @@ namespace hpo::cli {
 
 // An engine in messages.
 struct EngineWords {
-  std::string name;     // "Slurm"
-  std::string missing;  // what to do where its program is not in PATH
+  absl::string_view name;     // "Slurm"
+  absl::string_view missing;  // what to do where its program is not in PATH
 };
 
 // What the engine's program printed.
@@ -41,12 +41,13 @@ absl::Status CheckIsNew(const EngineWords& engine, const FleetPlan& plan,
 // Why workers on other machines cannot reach the server; empty: nothing is known against it.
 std::vector<std::string> NotesOnServer(const FleetPlan& plan);
 
-// Calls `end`, and calls it again while workers wait or run, until no worker of the fleet is left.
+// Calls `end` with the workers that are left, again and again while some of them wait or run, until
+// no worker of the fleet is left.
 //   NotFound          there is none at the beginning
 //   DeadlineExceeded  some are left after `patience`, or the user wants the command to end
 //   codes of `end` and of FleetEngine::List
 absl::Status EndAll(FleetEngine& engine, const EngineMeans& means, const EngineWords& words,
                     const std::string& name, absl::Duration patience,
-                    const std::function<absl::Status()>& end);
+                    const std::function<absl::Status(const std::vector<NamedWorker>&)>& end);
 
 }  // namespace hpo::cli

@@ -23,14 +23,11 @@ using Json = nlohmann::json;
 
 constexpr char kManaged[] = "app.kubernetes.io/managed-by=hpo";
 
-const EngineWords& KubernetesWords() {
-  static const EngineWords words{
-      .name = "Kubernetes",
-      .missing =
-          "expected Kubernetes' program here; install it, or copy the manifest that hpo "
-          "fleet kubernetes prints without --submit"};
-  return words;
-}
+constexpr EngineWords kKubernetesWords{
+    .name = "Kubernetes",
+    .missing =
+        "expected Kubernetes' program here; install it, or copy the manifest that hpo "
+        "fleet kubernetes prints without --submit"};
 
 std::string LabelOf(const Json& object) {
   return object.at("metadata").value("labels", Json::object()).value(kKubernetesLabel, "");
@@ -150,7 +147,7 @@ std::string KubernetesEngine::Script(const FleetPlan& plan) const {
 absl::StatusOr<std::string> KubernetesEngine::Run(const std::vector<std::string>& words) const {
   std::vector<std::string> all = {"kubectl"};
   all.insert(all.end(), words.begin(), words.end());
-  absl::StatusOr<std::string> printed = RunOf(means_, KubernetesWords(), all);
+  absl::StatusOr<std::string> printed = RunOf(means_, kKubernetesWords, all);
   if (printed.ok() || !LacksCluster(printed.status().message())) return printed;
   return absl::UnavailableError(absl::StrCat(
       "kubectl knows no cluster: expected a context; choose one with kubectl config use-context "
@@ -172,7 +169,7 @@ absl::Status KubernetesEngine::KeepSecretInCluster(const FleetPlan& plan) const 
 
 absl::StatusOr<SubmittedFleet> KubernetesEngine::Submit(const FleetPlan& plan) {
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> before, List(plan.name));
-  HPO_RETURN_IF_ERROR(CheckIsNew(KubernetesWords(), plan, before));
+  HPO_RETURN_IF_ERROR(CheckIsNew(kKubernetesWords, plan, before));
   HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(plan, "fleet.yaml", Script(plan)));
   if (plan.server.HasSecret()) HPO_RETURN_IF_ERROR(KeepSecretInCluster(plan));
   // One of this name that has ended stays for a day.
@@ -192,22 +189,23 @@ absl::StatusOr<std::vector<NamedWorker>> KubernetesEngine::List(const std::strin
 
 absl::StatusOr<std::string> KubernetesEngine::Scale(const std::string& name, int workers) {
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> before, List(name));
-  if (NumLive(before) == 0) return NoSuchFleet(KubernetesWords(), name);
+  if (NumLive(before) == 0) return NoSuchFleet(kKubernetesWords, name);
   const std::string patch =
       absl::StrCat(R"({"spec":{"completions":)", workers, R"(,"parallelism":)", workers, "}}");
   HPO_RETURN_IF_ERROR(
       Run({"patch", "job", FleetLabel(name), "--type=merge", "-p", patch}).status());
-  return absl::StrCat("told to have ", WorkersText(static_cast<size_t>(workers)),
+  return absl::StrCat("asked to have ", WorkersText(static_cast<size_t>(workers)),
                       "; those with the highest indices requeue their trials and end first");
 }
 
 absl::Status KubernetesEngine::Stop(const std::string& name, absl::Duration patience) {
   const std::string label = FleetLabel(name);
-  HPO_RETURN_IF_ERROR(EndAll(*this, means_, KubernetesWords(), name, patience, [&] {
-    return Run({"delete", "job", label, "--ignore-not-found", "--cascade=foreground",
-                "--wait=false"})
-        .status();
-  }));
+  HPO_RETURN_IF_ERROR(
+      EndAll(*this, means_, kKubernetesWords, name, patience, [&](const auto& /*left*/) {
+        return Run({"delete", "job", label, "--ignore-not-found", "--cascade=foreground",
+                    "--wait=false"})
+            .status();
+      }));
   return Run({"delete", "secret", label, "--ignore-not-found"}).status();
 }
 

@@ -15,12 +15,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-const EngineWords& RayWords() {
-  static const EngineWords words{
-      .name = "Ray",
-      .missing = "expected the Python in which Ray and the wheel hpo-service are installed"};
-  return words;
-}
+constexpr EngineWords kRayWords{
+    .name = "Ray",
+    .missing = "expected the Python in which Ray and the wheel hpo-service are installed"};
 
 FleetWorkerState StateOfActor(const std::string& state) {
   if (state == "running") return FleetWorkerState::kRunning;
@@ -61,17 +58,17 @@ std::string RayEngine::Script(const FleetPlan& plan) const { return RayScript(pl
 absl::StatusOr<std::string> RayEngine::Run(const std::vector<std::string>& words) const {
   std::vector<std::string> all = {"python3", "-m", "hpo.ray.jobs"};
   all.insert(all.end(), words.begin(), words.end());
-  const absl::StatusOr<std::string> printed = RunOf(means_, RayWords(), all);
+  const absl::StatusOr<std::string> printed = RunOf(means_, kRayWords, all);
   if (printed.ok() || !absl::StrContains(printed.status().message(), "No module named")) {
     return printed;
   }
-  return absl::NotFoundError(absl::StrCat("python3 of PATH lacks hpo or Ray: ", RayWords().missing,
+  return absl::NotFoundError(absl::StrCat("python3 of PATH lacks hpo or Ray: ", kRayWords.missing,
                                           ", first in PATH (", printed.status().message(), ")"));
 }
 
 absl::StatusOr<SubmittedFleet> RayEngine::Submit(const FleetPlan& plan) {
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> before, List(plan.name));
-  HPO_RETURN_IF_ERROR(CheckIsNew(RayWords(), plan, before));
+  HPO_RETURN_IF_ERROR(CheckIsNew(kRayWords, plan, before));
   // Ray copies this folder to its nodes, so nothing else may be in it.
   FleetPlan job = plan;
   job.folder = plan.folder + "/job";
@@ -103,14 +100,14 @@ absl::StatusOr<std::vector<NamedWorker>> RayEngine::List(const std::string& name
 
 absl::StatusOr<std::string> RayEngine::Scale(const std::string& name, int workers) {
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> before, List(name));
-  if (NumLive(before) == 0) return NoSuchFleet(RayWords(), name);
+  if (NumLive(before) == 0) return NoSuchFleet(kRayWords, name);
   HPO_RETURN_IF_ERROR(Run({"scale", name, absl::StrCat(workers)}).status());
-  return absl::StrCat("told to have ", WorkersText(static_cast<size_t>(workers)),
+  return absl::StrCat("asked to have ", WorkersText(static_cast<size_t>(workers)),
                       "; those that are left out requeue their trials first");
 }
 
 absl::Status RayEngine::Stop(const std::string& name, absl::Duration patience) {
-  return EndAll(*this, means_, RayWords(), name, patience, [this, &name] {
+  return EndAll(*this, means_, kRayWords, name, patience, [this, &name](const auto& /*left*/) {
     return Run({"stop", name}).status();
   });
 }

@@ -15,7 +15,7 @@ constexpr char kSecret[] = R"(
 import os
 import pathlib
 
-# The file `join` beside this script holds the secret, and only you may read it (chmod 600).
+# The file `join` in the folder of this script holds the secret, and only you may read it (chmod 600).
 # `hpo fleet ray --submit` puts it there.
 os.environ["HPO_JOIN_FILE"] = str(pathlib.Path(__file__).with_name("join")))";
 

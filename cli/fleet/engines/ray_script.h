@@ -8,7 +8,7 @@
 namespace hpo::cli {
 
 // A script that runs the fleet by hpo.ray.run until its workers have ended. With a secret, it reads
-// the file `join` beside it.
+// the file `join` in its own folder.
 std::string RayScript(const FleetPlan& plan);
 
 }  // namespace hpo::cli

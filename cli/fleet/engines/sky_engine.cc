@@ -1,6 +1,7 @@
 #include "cli/fleet/engines/sky_engine.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -13,7 +14,6 @@
 #include "cli/fleet/engines/fleet_files.h"
 #include "cli/fleet/engines/sky_task.h"
 #include "common/base/status.h"
-#include "common/files/read_file.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo::cli {
@@ -24,14 +24,11 @@ using Json = nlohmann::json;
 constexpr char kTaskFile[] = "fleet.yaml";
 constexpr char kSecretFile[] = "secrets.env";
 
-const EngineWords& SkyWords() {
-  static const EngineWords words{
-      .name = "SkyPilot",
-      .missing =
-          "expected SkyPilot's program here (pip install skypilot), or copy the task that hpo "
-          "fleet sky prints without --submit"};
-  return words;
-}
+constexpr EngineWords kSkyWords{
+    .name = "SkyPilot",
+    .missing =
+        "expected SkyPilot's program here (pip install skypilot), or copy the task that hpo "
+        "fleet sky prints without --submit"};
 
 // Statuses of managed jobs of SkyPilot 0.14; what has ended is named SUCCEEDED, CANCELLED or
 // FAILED.
@@ -115,7 +112,7 @@ std::string SkyEngine::Script(const FleetPlan& plan) const { return SkyTask(plan
 absl::StatusOr<std::string> SkyEngine::Run(const std::vector<std::string>& words) const {
   std::vector<std::string> all = {"sky", "jobs"};
   all.insert(all.end(), words.begin(), words.end());
-  return RunOf(means_, SkyWords(), all);
+  return RunOf(means_, kSkyWords, all);
 }
 
 absl::Status SkyEngine::Launch(const std::string& name, const std::string& folder,
@@ -123,7 +120,7 @@ absl::Status SkyEngine::Launch(const std::string& name, const std::string& folde
   std::set<int> taken;
   for (const NamedWorker& worker : workers) taken.insert(NumberOfJob(worker));
   const std::string secret = absl::StrCat(folder, "/", kSecretFile);
-  const bool has_secret = ReadFile(secret).ok();
+  const bool has_secret = std::filesystem::exists(secret);
   for (int number = 0; more > 0; ++number) {
     if (taken.contains(number)) continue;
     --more;
@@ -139,7 +136,7 @@ absl::Status SkyEngine::Launch(const std::string& name, const std::string& folde
 
 absl::StatusOr<SubmittedFleet> SkyEngine::Submit(const FleetPlan& plan) {
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> before, List(plan.name));
-  HPO_RETURN_IF_ERROR(CheckIsNew(SkyWords(), plan, before));
+  HPO_RETURN_IF_ERROR(CheckIsNew(kSkyWords, plan, before));
   HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(plan, kTaskFile, Script(plan)));
   std::string secret;
   if (plan.server.HasSecret()) {
@@ -173,7 +170,7 @@ absl::StatusOr<std::string> SkyEngine::Scale(const std::string& name, int worker
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> before, List(name));
   const size_t num_before = NumLive(before);
   const auto wanted = static_cast<size_t>(workers);
-  if (num_before == 0) return NoSuchFleet(SkyWords(), name);
+  if (num_before == 0) return NoSuchFleet(kSkyWords, name);
   if (wanted == num_before) return absl::StrCat("it has ", WorkersText(wanted), " already");
   if (wanted > num_before) {
     HPO_RETURN_IF_ERROR(Launch(name, FleetFolder(name), before, wanted - num_before));
@@ -182,19 +179,19 @@ absl::StatusOr<std::string> SkyEngine::Scale(const std::string& name, int worker
   std::vector<std::string> ids;
   for (auto one = before.rbegin(); one != before.rend() && ids.size() < num_before - wanted;
        ++one) {
-    if (one->worker.state != FleetWorkerState::kEnding) ids.push_back(JobIdOf(*one));
+    if (one->worker.IsLive()) ids.push_back(JobIdOf(*one));
   }
   HPO_RETURN_IF_ERROR(Cancel(ids));
   return absl::StrCat("cancelled ", WorkersText(ids.size()));
 }
 
 absl::Status SkyEngine::Stop(const std::string& name, absl::Duration patience) {
-  return EndAll(*this, means_, SkyWords(), name, patience, [&]() -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> left, List(name));
-    std::vector<std::string> ids;
-    for (const NamedWorker& one : left) ids.push_back(JobIdOf(one));
-    return ids.empty() ? absl::OkStatus() : Cancel(std::move(ids));
-  });
+  return EndAll(*this, means_, kSkyWords, name, patience,
+                [this](const std::vector<NamedWorker>& left) {
+                  std::vector<std::string> ids;
+                  for (const NamedWorker& one : left) ids.push_back(JobIdOf(one));
+                  return Cancel(std::move(ids));
+                });
 }
 
 }  // namespace hpo::cli

@@ -21,14 +21,11 @@
 namespace hpo::cli {
 namespace {
 
-const EngineWords& SlurmWords() {
-  static const EngineWords words{
-      .name = "Slurm",
-      .missing =
-          "expected Slurm's programs here; run this on a login node of the cluster, or copy "
-          "the script that hpo fleet slurm prints without --submit"};
-  return words;
-}
+constexpr EngineWords kSlurmWords{
+    .name = "Slurm",
+    .missing =
+        "expected Slurm's programs here; run this on a login node of the cluster, or copy "
+        "the script that hpo fleet slurm prints without --submit"};
 
 // What sinfo -o %G has printed, each GRES once.
 std::string GresText(absl::string_view printed) {
@@ -53,9 +50,9 @@ size_t MaxRunningOf(absl::string_view script) {
   return most;
 }
 
-// The options for an array of `more` tasks beside those that wait or run, of which `most` may run
-// at a time. Slurm counts each array by itself: the new one gets what the others leave, or waits
-// for their end.
+// The options for an array of `more` tasks, in addition to those that wait or run, if `most` of all
+// of them may run at a time. Slurm counts each array by itself: the new one gets what the others
+// leave, or waits for their end.
 std::vector<std::string> MoreTasks(const std::vector<NamedWorker>& workers, size_t more,
                                    size_t most) {
   const size_t num_live = NumLive(workers);
@@ -80,7 +77,7 @@ std::string SlurmEngine::Script(const FleetPlan& plan) const {
 }
 
 absl::StatusOr<std::string> SlurmEngine::Run(const std::vector<std::string>& words) const {
-  return RunOf(means_, SlurmWords(), words);
+  return RunOf(means_, kSlurmWords, words);
 }
 
 absl::Status SlurmEngine::Rejected(const FleetPlan& plan, const absl::Status& why) const {
@@ -97,7 +94,7 @@ absl::Status SlurmEngine::Rejected(const FleetPlan& plan, const absl::Status& wh
 
 absl::StatusOr<SubmittedFleet> SlurmEngine::Submit(const FleetPlan& plan) {
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> before, List(plan.name));
-  HPO_RETURN_IF_ERROR(CheckIsNew(SlurmWords(), plan, before));
+  HPO_RETURN_IF_ERROR(CheckIsNew(kSlurmWords, plan, before));
   HPO_RETURN_IF_ERROR(KeepSecret(plan));
   HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(plan, "fleet.sbatch", Script(plan)));
   const absl::StatusOr<std::string> printed = Run({"sbatch", "--parsable", kept});
@@ -119,7 +116,7 @@ absl::StatusOr<std::vector<NamedWorker>> SlurmEngine::List(const std::string& na
 absl::StatusOr<std::vector<NamedWorker>> SlurmEngine::ListKnown(const std::string& name) {
   HPO_ASSIGN_OR_RETURN(std::vector<NamedWorker> workers, List(name));
   if (NumLive(workers) > 0) return workers;
-  return NoSuchFleet(SlurmWords(), name);
+  return NoSuchFleet(kSlurmWords, name);
 }
 
 absl::Status SlurmEngine::Grow(const std::vector<NamedWorker>& workers, size_t more) {
@@ -154,7 +151,7 @@ absl::StatusOr<std::string> SlurmEngine::Scale(const std::string& name, int work
 
 absl::Status SlurmEngine::Stop(const std::string& name, absl::Duration patience) {
   // Again and again: a task may have requeued itself at the moment of the first cancellation.
-  return EndAll(*this, means_, SlurmWords(), name, patience, [this, &name] {
+  return EndAll(*this, means_, kSlurmWords, name, patience, [this, &name](const auto& /*left*/) {
     return Run({"scancel", "--user=" + user_, "--name=" + FleetLabel(name)}).status();
   });
 }

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/cli/fleet/engines/fake_programs.h"
-#include "tests/fakes/temporary_folder.h"
+#include "tests/cli/fleet/engines/engine_test.h"
 
 namespace hpo::cli {
 namespace {
@@ -46,19 +45,15 @@ absl::Time TenThirty() {
   return time;
 }
 
-class KubernetesEngineTest : public testing::Test {
+class KubernetesEngineTest : public EngineTest {
  protected:
-  FleetPlan Plan() {
-    FleetPlan plan{.name = "toy", .study = "toy", .workers = 2};
+  FleetPlan Plan() const {
+    FleetPlan plan = PlanWithSecret();
     plan.image = "registry/hpo:1";
-    plan.server.join = "hpo1.hash.SECRET@host:50051";
-    plan.folder = folder_.path() + "/fleets/toy";
     return plan;
   }
   void Answer(const std::string& output) { programs_.Add("kubectl", {.output = output}); }
 
-  TemporaryFolder folder_;
-  FakePrograms programs_;
   KubernetesEngine engine_{programs_.means()};
 };
 

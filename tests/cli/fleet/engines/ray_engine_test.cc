@@ -4,11 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <fstream>
-#include <sstream>
-
-#include "tests/cli/fleet/engines/fake_programs.h"
-#include "tests/fakes/temporary_folder.h"
+#include "common/files/read_file.h"
+#include "tests/cli/fleet/engines/engine_test.h"
 
 namespace hpo::cli {
 namespace {
@@ -24,24 +21,10 @@ constexpr char kTwoActors[] =
         {"fleet": "toy", "id": "worker-1", "state": "waiting", "node": "",
          "reason": "waits for 1 GPU", "running_for_s": null, "restarts": null}])";
 
-std::string RayContentOf(const std::string& path) {
-  std::stringstream content;
-  content << std::ifstream(path).rdbuf();
-  return content.str();
-}
-
-class RayEngineTest : public testing::Test {
+class RayEngineTest : public EngineTest {
  protected:
-  FleetPlan Plan() {
-    FleetPlan plan{.name = "toy", .study = "toy", .workers = 2};
-    plan.server.address = "10.0.0.1:50051";
-    plan.folder = folder_.path() + "/fleets/toy";
-    return plan;
-  }
   void Answer(const std::string& output) { programs_.Add("python3", {.output = output}); }
 
-  TemporaryFolder folder_;
-  FakePrograms programs_;
   RayEngine engine_{programs_.means()};
 };
 
@@ -64,17 +47,16 @@ TEST_F(RayEngineTest, ReadsTheWorkers) {
 TEST_F(RayEngineTest, SubmitsAFolderWithTheScriptAndTheSecretAlone) {
   Answer("[]");
   Answer(R"({"id": "hpo-toy-1", "notes": ["no node has 8 GPUs"]})");
-  FleetPlan plan = Plan();
-  plan.server = {.join = "hpo1.hash.SECRET@host:50051"};
+  const FleetPlan plan = PlanWithSecret();
   const auto submitted = engine_.Submit(plan);
   ASSERT_TRUE(submitted.ok()) << submitted.status();
   EXPECT_EQ(submitted->id, "hpo-toy-1");
   EXPECT_THAT(submitted->notes, ElementsAre("no node has 8 GPUs"));
   EXPECT_EQ(programs_.calls.back(), "python3 -m hpo.ray.jobs submit toy " + plan.folder + "/job 1");
-  EXPECT_EQ(RayContentOf(submitted->kept), engine_.Script(plan));
+  EXPECT_EQ(ReadFile(submitted->kept).value(), engine_.Script(plan));
   EXPECT_THAT(engine_.Script(plan), Not(HasSubstr("SECRET")));
   const std::string join = plan.folder + "/job/join";
-  EXPECT_EQ(RayContentOf(join), "hpo1.hash.SECRET@host:50051\n");
+  EXPECT_EQ(ReadFile(join).value(), "hpo1.hash.SECRET@host:50051\n");
   struct stat facts {};
   ASSERT_EQ(stat(join.c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777, 0600U);
@@ -85,8 +67,7 @@ TEST_F(RayEngineTest, LeavesNoOldSecretInTheFolder) {
   Answer(R"({"id": "hpo-toy-1"})");
   Answer("[]");
   Answer(R"({"id": "hpo-toy-2"})");
-  FleetPlan plan = Plan();
-  plan.server = {.join = "hpo1.hash.SECRET@host:50051"};
+  const FleetPlan plan = PlanWithSecret();
   ASSERT_TRUE(engine_.Submit(plan).ok());
   ASSERT_TRUE(engine_.Submit(Plan()).ok());
   EXPECT_NE(access((plan.folder + "/job/join").c_str(), F_OK), 0);

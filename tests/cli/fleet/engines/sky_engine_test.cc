@@ -7,8 +7,7 @@
 #include <cstdlib>
 
 #include "cli/fleet/engines/fleet_files.h"
-#include "tests/cli/fleet/engines/fake_programs.h"
-#include "tests/fakes/temporary_folder.h"
+#include "tests/cli/fleet/engines/engine_test.h"
 
 namespace hpo::cli {
 namespace {
@@ -27,20 +26,17 @@ constexpr char kTwoJobs[] = R"([
   {"job_id": 6, "job_name": "hpo-toy-2", "status": "FAILED_SETUP"},
   {"job_id": 5, "job_name": "another", "status": "RUNNING"}])";
 
-class SkyEngineTest : public testing::Test {
+class SkyEngineTest : public EngineTest {
  protected:
   void SetUp() override { setenv("XDG_STATE_HOME", folder_.path().c_str(), 1); }
-  FleetPlan Plan() {
-    FleetPlan plan{.name = "toy", .study = "toy", .workers = 2};
+  FleetPlan Plan() const {
+    FleetPlan plan = PlanWithSecret();
     plan.gpu_type = "A100";
-    plan.server.join = "hpo1.hash.SECRET@host:50051";
     plan.folder = FleetFolder("toy");
     return plan;
   }
   void Answer(const std::string& output) { programs_.Add("sky", {.output = output}); }
 
-  TemporaryFolder folder_;
-  FakePrograms programs_;
   SkyEngine engine_{programs_.means()};
 };
 
@@ -82,7 +78,7 @@ TEST_F(SkyEngineTest, GrowsByNumbersThatAreFree) {
 }
 
 TEST_F(SkyEngineTest, ShrinksAndStopsByTheNumbersOfJobs) {
-  for (const char* const answer : {kTwoJobs, "", kTwoJobs, kTwoJobs, "", "[]"}) Answer(answer);
+  for (const char* const answer : {kTwoJobs, "", kTwoJobs, "", "[]"}) Answer(answer);
   ASSERT_TRUE(engine_.Scale("toy", 1).ok());
   EXPECT_EQ(programs_.calls.back(), "sky jobs cancel --yes 8");
   ASSERT_TRUE(engine_.Stop("toy", absl::Minutes(1)).ok());

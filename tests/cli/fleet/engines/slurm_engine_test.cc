@@ -5,10 +5,9 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <sstream>
 
-#include "tests/cli/fleet/engines/fake_programs.h"
-#include "tests/fakes/temporary_folder.h"
+#include "common/files/read_file.h"
+#include "tests/cli/fleet/engines/engine_test.h"
 
 namespace hpo::cli {
 namespace {
@@ -31,17 +30,8 @@ EngineMeans WithScript(FakePrograms& programs, const std::string& script) {
   return means;
 }
 
-class SlurmEngineTest : public testing::Test {
+class SlurmEngineTest : public EngineTest {
  protected:
-  FleetPlan Plan() {
-    FleetPlan plan{.name = "toy", .study = "toy", .workers = 2};
-    plan.server.address = "10.0.0.1:50051";
-    plan.folder = folder_.path() + "/fleets/toy";
-    return plan;
-  }
-
-  TemporaryFolder folder_;
-  FakePrograms programs_;
   SlurmEngine engine_{programs_.means(), "/bin/hpo-worker", "me"};
 };
 
@@ -52,16 +42,13 @@ TEST_F(SlurmEngineTest, SubmitsTheScriptThatItKeeps) {
   ASSERT_TRUE(submitted.ok()) << submitted.status();
   EXPECT_EQ(submitted->id, "17");
   EXPECT_EQ(programs_.calls.back(), "sbatch --parsable " + submitted->kept);
-  std::stringstream kept;
-  kept << std::ifstream(submitted->kept).rdbuf();
-  EXPECT_EQ(kept.str(), engine_.Script(Plan()));
+  EXPECT_EQ(ReadFile(submitted->kept).value(), engine_.Script(Plan()));
 }
 
 TEST_F(SlurmEngineTest, KeepsTheSecretInAFileOfItsOwnersAlone) {
   programs_.Add("squeue", {});
   programs_.Add("sbatch", {.output = "17\n"});
-  FleetPlan plan = Plan();
-  plan.server = {.join = "hpo1.hash.SECRET@host:50051"};
+  const FleetPlan plan = PlanWithSecret();
   ASSERT_TRUE(engine_.Submit(plan).ok());
   const std::string file = plan.folder + "/join";
   struct stat facts {};
