@@ -475,10 +475,9 @@ void SetTimeLimit(const WorkerOptions& options, absl::Duration began, StopSignal
 
 // Where --gpus-per-trial does not say it, the studies that the worker is to serve do.
 absl::Status DecideGpusPerTrial(size_t num_gpus, StopSignal& stop, WorkerOptions& options) {
-  const bool has_program = !options.trainer.empty() || options.allow_commands;
   if (options.gpus_per_trial.has_value()) return absl::OkStatus();
   options.gpus_per_trial = 1;
-  if (num_gpus == 1 || !has_program) return absl::OkStatus();
+  if (num_gpus == 1 || !options.HasProgram()) return absl::OkStatus();
   HPO_ASSIGN_OR_RETURN(const tls::ServerRoute route, FindServer(options, stop));
   const AgentOptions times;
   const CommandSearch search{.served = options.studies,

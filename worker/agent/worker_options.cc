@@ -150,8 +150,7 @@ void DeclareDevice(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option(
          "--gpus-per-trial", options.gpus_per_trial,
          "Number of GPUs that each trial takes: one worker for each set of that many GPUs, in "
-         "their "
-         "order; for programs of your own, such as torchrun [default: trainer.gpus of the study]")
+         "their order; for programs of your own, such as torchrun [default: trainer.gpus of the study]")
       ->type_name("N")
       ->check(Between(1, kMostGpus))
       ->take_last();
@@ -268,7 +267,7 @@ absl::Status ConvertDuration(absl::string_view option, const std::string& text,
 
 absl::Status ConvertTrainer(WorkerOptions& options) {
   const bool says_metrics = !options.metric_patterns.empty() || !options.metrics_file.empty();
-  if (says_metrics && options.trainer.empty() && !options.allow_commands) {
+  if (says_metrics && !options.HasProgram()) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.metrics_file.empty() ? "--metric-pattern" : "--metrics-file",
                      ": expected --trainer \"COMMAND\" too, whose metrics it finds"));
@@ -334,8 +333,7 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
     return absl::InvalidArgumentError(
         "--gpus-per-trial and --device cpu: expected one of the two, got both");
   }
-  const bool has_program = !options.trainer.empty() || options.allow_commands;
-  if (options.gpus_per_trial.value_or(1) > 1 && !has_program) {
+  if (options.gpus_per_trial.value_or(1) > 1 && !options.HasProgram()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--gpus-per-trial ", *options.gpus_per_trial,
         ": expected --allow-commands or --trainer too; hpo-trainer trains on one GPU"));
