@@ -1,9 +1,10 @@
-"""A fleet of actors on a real Ray, one of whose nodes is lost."""
+"""A fleet of actors on a real Ray that loses a node."""
 
 import time
 
-import ledger
+import deployment
 import ray_cluster
+from fleet_engines.losses import losses
 from fleets import BIN, Fleets, wait_until
 
 WORKERS = 8
@@ -20,28 +21,17 @@ with hpo.ray.fleet({workers}, name="toy", study="toy", options={options}) as fle
 
 
 def survived():
-    """Figures of a study on three nodes of which the last one is killed."""
-    fleet = Fleets()
-    fleet.setUp()
-    try:
-        with ray_cluster.Cluster(environment={"PYTHONPATH": str(BIN.parent / "python"),
-                                              "HPO_BIN_DIR": str(BIN)}) as cluster:
-            fleet.serve(trials=TRIALS, steps=60, every=EVERY)
-            script = fleet.folder / "fleet.py"
-            script.write_text(SCRIPT.format(
-                workers=WORKERS, options=[*fleet.WORKER, "--state-dir", str(fleet.folder / "workers")]))
-            driver = fleet.start("driver", ray_cluster.python(), script,
-                                 environment={**cluster.environment, "HPO_SERVER": fleet.address})
-            wait_until(lambda: fleet.study()["counts"]["running"] == WORKERS, "eight trials that run", STARTS_S)
-            time.sleep(2)  # some steps and a checkpoint
-            cluster.kill_node("n2")
-            status = driver.wait(ENDS_S)
-            trials = fleet.trials("--limit", "1000")
-            return {
-                "ended": status == 0 and fleet.study()["state"] == "FINISHED",
-                "trials_lost": TRIALS - sum(trial["state"] == "COMPLETED" for trial in trials),
-                "most_steps_lost": max(ledger.steps_lost(fleet.folder / "ledger")),
-                "workers": len(fleet.worker_names()),
-            }
-    finally:
-        fleet.tearDown()
+    """Figures of a study on three nodes whose last one is killed."""
+    environment = {"PYTHONPATH": str(BIN.parent / "python"), "HPO_BIN_DIR": str(BIN)}
+    with deployment.running(Fleets()) as fleet, ray_cluster.Cluster(environment=environment) as cluster:
+        fleet.serve(trials=TRIALS, steps=60, every=EVERY)
+        script = fleet.folder / "fleet.py"
+        script.write_text(SCRIPT.format(
+            workers=WORKERS, options=[*fleet.WORKER, "--state-dir", str(fleet.folder / "workers")]))
+        driver = fleet.start("driver", ray_cluster.python(), script,
+                             environment={**cluster.environment, "HPO_SERVER": fleet.address})
+        wait_until(lambda: fleet.study()["counts"]["running"] == WORKERS, "eight trials that run", STARTS_S)
+        time.sleep(2)  # some steps and a checkpoint
+        cluster.kill_node("n2")
+        status = driver.wait(ENDS_S)
+        return {"ended": status == 0 and fleet.study()["state"] == "FINISHED", **losses(fleet, TRIALS)}

@@ -3,14 +3,15 @@
 import contextlib
 import time
 
-import ledger
+import deployment
 import slurm
+from fleet_engines.losses import losses
 from fleets import Fleets, wait_until
 
 WORKERS = 8
 EVERY = 5  # steps from one checkpoint to the next
-# More steps than eight tasks can do in twice their time: two minutes, of which Slurm, which signals up to a minute
-# early, leaves them half.
+# More steps than eight tasks can do in twice their time. Slurm signals up to a minute early, so that a limit of two
+# minutes leaves them one.
 STUDY = {"trials": 24, "steps": 72, "pace": 1.0, "every": EVERY}
 TIME_LIMIT = "2m"
 ENDS_S = 1200
@@ -19,18 +20,13 @@ ENDS_S = 1200
 @contextlib.contextmanager
 def fleet_on_slurm(**study):
     """A server with a study, a cluster of four nodes with two GPUs each, and eight workers that run there."""
-    fleet = Fleets()
-    fleet.setUp()
-    try:
-        with slurm.Cluster(fleet.folder / "slurm", nodes=4, gpus=2) as cluster:
-            fleet.variables = cluster.variables()
-            fleet.serve(**study)
-            fleet.hpo("fleet", "slurm", "--study", "toy", "--workers", WORKERS, "--time", TIME_LIMIT, "--submit", "--",
-                      *fleet.WORKER, "--state-dir", fleet.folder / "workers")
-            wait_until(lambda: fleet.study()["counts"]["running"] == WORKERS, "eight trials that run")
-            yield fleet, cluster
-    finally:
-        fleet.tearDown()
+    with deployment.running(Fleets()) as fleet, slurm.Cluster(fleet.folder / "slurm", nodes=4, gpus=2) as cluster:
+        fleet.variables = cluster.variables()
+        fleet.serve(**study)
+        fleet.hpo("fleet", "slurm", "--study", "toy", "--workers", WORKERS, "--time", TIME_LIMIT, "--submit", "--",
+                  *fleet.WORKER, "--state-dir", fleet.folder / "workers")
+        wait_until(lambda: fleet.study()["counts"]["running"] == WORKERS, "eight trials that run")
+        yield fleet, cluster
 
 
 def _restarts(cluster):
@@ -56,11 +52,8 @@ def survived():
         _disturb(cluster)
         disturbed = _restarts(cluster)
         fleet.wait_finished(ENDS_S)
-        trials = fleet.trials("--limit", "1000")
         return {
-            "trials_lost": STUDY["trials"] - sum(trial["state"] == "COMPLETED" for trial in trials),
-            "most_steps_lost": max(ledger.steps_lost(fleet.folder / "ledger")),
-            "workers": len(fleet.worker_names()),
+            **losses(fleet, STUDY["trials"]),
             # Nothing else restarts a task from here on: the fewest of a task.
             "time_limits": min(count - disturbed[task] for task, count in _restarts(cluster).items()),
         }
