@@ -1,5 +1,5 @@
-"""The trainer's end of the trainer protocol (docs/TRAINER_PROTOCOL.md): JSON lines on a socket; and how ranks,
-which have no socket, are told their trial and tell of it."""
+"""The trainer's end of the trainer protocol (docs/TRAINER_PROTOCOL.md): JSON lines on a socket. Ranks have no
+socket: they read their trial's job from the environment, and rank 0 prints what it reports."""
 
 import json
 import math

@@ -151,7 +151,7 @@ class Fleet:
 
     def _begin(self, index: int) -> None:
         environment = {**self._environment, "HPO_WORKER_NAME": f"ray-{self.name}-{index}"}
-        # One task for `run`, and room for `stop` beside it: the methods are coroutines of one thread. The environment is
+        # One task for `run`, and room for `stop` at the same time: the methods are coroutines of one thread. The environment is
         # an argument and no runtime environment, which Ray's dashboard shows, with the secret, to whoever sees it.
         actor = self._ray.remote(_Worker).options(
             name=f"worker-{index}", namespace=self._namespace, max_restarts=-1, max_task_retries=-1, max_concurrency=4,

@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import time
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from . import check_answers, first_line
 from ..errors import HpoError, imported
@@ -37,20 +37,22 @@ class Cluster:
         imported("ray", "hpo fleet ray")
         submission = imported("ray.job_submission", "hpo fleet ray")
         dashboard = imported("ray.dashboard.utils", "hpo fleet ray")
-        told = os.environ.get("RAY_API_SERVER_ADDRESS") or os.environ.get("RAY_ADDRESS", "")
-        check_answers(told.split("://", 1)[-1].rstrip("/") if told.startswith("http://") else told)
+        address = os.environ.get("RAY_API_SERVER_ADDRESS") or os.environ.get("RAY_ADDRESS", "")
+        check_answers(address.split("://", 1)[-1].rstrip("/") if address.startswith("http://") else address)
         try:
             self._address = str(dashboard.get_address_for_submission_client(None))
             self._jobs: Any = submission.JobSubmissionClient(self._address)
         except Exception as error:  # Ray raises whatever its HTTP client does
-            raise HpoError(f"no cluster of Ray at {told or 'this machine'}: expected one with its dashboard, such as "
+            raise HpoError(f"no cluster of Ray at {address or 'this machine'}: expected one with its dashboard, such as "
                            "RAY_API_SERVER_ADDRESS=http://HEAD:8265, or `ray start --head` on this machine "
                            f"({first_line(error)})") from None
 
     def submit(self, name: str, folder: str, gpus: int) -> "dict[str, Any]":
         identity = f"{_PREFIX}{name}-{time.time_ns() // 1_000_000}"
+        # Ray lists a job a moment after it has taken it; until then a second fleet of the name could be submitted.
         self._submit(entrypoint="python3 fleet.py", submission_id=identity, metadata={"hpo_fleet": name},
                      runtime_env={"working_dir": folder})
+        _wait_until(lambda: any(job.submission_id == identity for job in self._jobs.list_jobs()))
         most = max((node["resources_total"].get("GPU", 0) for node in self._list("nodes", detail=True)), default=0)
         notes = [] if gpus <= most else [
             f"no node of the cluster has {gpus} GPUs: the largest has {most:g}, and the workers wait until a larger one "
@@ -73,9 +75,7 @@ class Cluster:
         """By a job of the cluster's own Python, as a connection of actors needs the cluster's version of Ray."""
         code = f"import hpo.ray; hpo.ray.resize({name!r}, {workers})"
         identity = self._submit(entrypoint=f'python3 -c "{code}"')
-        end = time.monotonic() + _SCALES_S
-        while str(self._jobs.get_job_status(identity)) in _LIVE and time.monotonic() < end:
-            time.sleep(0.2)
+        _wait_until(lambda: str(self._jobs.get_job_status(identity)) not in _LIVE)
         if str(self._jobs.get_job_status(identity)) != "SUCCEEDED":
             lines = [line for line in self._jobs.get_job_logs(identity).splitlines() if line.strip()] or ["no reason given"]
             raise HpoError(f"the cluster could not change the size of fleet {name}: {lines[-1]}")
@@ -84,12 +84,20 @@ class Cluster:
     def stop(self, name: str) -> "dict[str, Any]":
         """Returns when the end has begun. Ray's own stop of a job kills it after three seconds, so workers are ended
         first, and save their trials."""
-        if any(actor["name"] == "size" and actor["state"] == "ALIVE" for actor in self._actors(name)):
-            self.scale(name, 0)
-        else:
+        if not self._can_scale(name):
             for job in self._live_jobs(name):
                 self._jobs.stop_job(job.submission_id)
+            return {}
+        try:
+            self.scale(name, 0)
+        except HpoError:
+            if self._can_scale(name):  # else the fleet has ended meanwhile
+                raise
         return {}
+
+    def _can_scale(self, name: str) -> bool:
+        """Whether the actor that keeps the fleet's size is there."""
+        return any(actor["name"] == "size" and actor["state"] == "ALIVE" for actor in self._actors(name))
 
     def _submit(self, **job: Any) -> str:
         """The job's id. A cluster that has just started has no agent yet that takes jobs."""
@@ -127,6 +135,13 @@ class Cluster:
         state = imported("ray.util.state", "hpo fleet ray")
         rows: "list[Any]" = getattr(state, f"list_{what}")(address=self._address, limit=_MOST_ACTORS, **options)
         return [dict(row.__dict__) for row in rows]
+
+
+def _wait_until(condition: "Callable[[], bool]") -> None:
+    """Returns after _SCALES_S in any case."""
+    end = time.monotonic() + _SCALES_S
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.2)
 
 
 def _number(identity: str) -> "tuple[int, str]":
