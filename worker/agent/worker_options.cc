@@ -150,7 +150,8 @@ void DeclareDevice(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option(
          "--gpus-per-trial", options.gpus_per_trial,
          "Number of GPUs that each trial takes: one worker for each set of that many GPUs, in "
-         "their order; for programs of your own, such as torchrun [default: trainer.gpus of the study]")
+         "their order; for programs of your own, such as torchrun "
+         "[default: trainer.gpus of the study]")
       ->type_name("N")
       ->check(Between(1, kMostGpus))
       ->take_last();
