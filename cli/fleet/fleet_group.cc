@@ -24,7 +24,7 @@ constexpr char kExamples[] = R"(
   hpo fleet slurm --workers 8 --setup "module load cuda" -- --models ~/models
   hpo fleet slurm --workers 64 --gpus-per-worker 0 --cpus 4 --submit
   hpo fleet ray --workers 32 --study criteria --submit
-  hpo fleet kubernetes --workers 32 --image registry/hpo --study criteria --submit
+  hpo fleet kubernetes --workers 32 --image registry/hpo --study toy --submit
   hpo fleet sky --workers 8 --gpu-type A100 --spot --study criteria --submit
   hpo fleet status                        list the fleets
   hpo fleet status criteria -o json       show the workers of a fleet, for programs
