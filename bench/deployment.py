@@ -39,23 +39,36 @@ def server(program, folder, *options):
         running.wait()
 
 
+def find_tests(build, *folders):
+    """Makes the modules of tests/integration, and of more folders, importable: they run the build's programs."""
+    os.environ["HPO_BIN_DIR"] = os.path.join(build, "bin")
+    os.environ.setdefault("HPO_FAKE_TRAINER", "none")  # the harness wants a name
+    for folder in ("tests/integration", *folders):
+        path = os.path.join(ROOT, folder)
+        if path not in sys.path:
+            sys.path.insert(0, path)
+
+
+@contextlib.contextmanager
+def running(case):
+    """A harness.Deployment, ended with all its processes."""
+    case.setUp()
+    try:
+        yield case
+    finally:
+        case.tearDown()
+
+
 @contextlib.contextmanager
 def deployment(build, study):
     """A harness.Deployment over the study (YAML, named toy), ended with all its processes."""
-    os.environ["HPO_BIN_DIR"] = os.path.join(build, "bin")
-    os.environ.setdefault("HPO_FAKE_TRAINER", "none")  # the harness wants a name
-    folder = os.path.join(ROOT, "tests/integration")
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    find_tests(build)
     import harness  # pylint: disable=import-outside-toplevel
 
-    running = harness.Deployment()
-    running.STUDY = study
-    running.setUp()
-    try:
-        yield running
-    finally:
-        running.tearDown()
+    case = harness.Deployment()
+    case.STUDY = study
+    with running(case):
+        yield case
 
 
 def start_worker(running, build, limit_mib, *options, environment=None):

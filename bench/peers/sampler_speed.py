@@ -12,7 +12,7 @@ import time
 import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-import sampler_history  # noqa: E402
+from sampler import history  # noqa: E402
 
 
 def sampler_of(peer, library, kind):
@@ -32,7 +32,7 @@ def distributions_of(library):
         "i0": of.IntDistribution(1, 32),
         "i1": of.IntDistribution(0, 100, step=5),
         "i2": of.IntDistribution(1, 1024, log=True),
-        **{name: of.CategoricalDistribution(list(choices)) for name, choices in sampler_history.CHOICES.items()},
+        **{name: of.CategoricalDistribution(list(choices)) for name, choices in history.CHOICES.items()},
     }
 
 
@@ -45,7 +45,7 @@ def suggest(trial):
         "i0": trial.suggest_int("i0", 1, 32),
         "i1": trial.suggest_int("i1", 0, 100, step=5),
         "i2": trial.suggest_int("i2", 1, 1024, log=True),
-        **{name: trial.suggest_categorical(name, list(choices)) for name, choices in sampler_history.CHOICES.items()},
+        **{name: trial.suggest_categorical(name, list(choices)) for name, choices in history.CHOICES.items()},
     }
 
 
@@ -67,7 +67,7 @@ def main():
         trial = study.ask()
         params = suggest(trial)
         print(1e6 * (time.process_time() - begin), flush=True)
-        study.tell(trial.number, sampler_history.value(params))
+        study.tell(trial.number, history.value(params))
 
 
 if __name__ == "__main__":

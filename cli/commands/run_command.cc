@@ -454,6 +454,25 @@ absl::Status CheckCommands(const RunOptions& options, const StudySpec& spec) {
                     "none");
 }
 
+// That this machine has as many GPUs as a trial takes, and a program that uses several.
+absl::Status CheckGpus(const RunOptions& options, const StudySpec& spec, bool has_program) {
+  const int64_t wanted = spec.trainer.gpus;
+  if (wanted == 1) return absl::OkStatus();
+  if (!has_program) {
+    return Unexpected(
+        "trainer.gpus",
+        "1 without a program of your own (trainer.command, or --trainer \"COMMAND\"), "
+        "as hpo-trainer trains on one GPU",
+        absl::StrCat(wanted));
+  }
+  const auto present = static_cast<int64_t>(UsesCpu(options) ? 0 : NumGpus());
+  if (present >= wanted) return absl::OkStatus();
+  return Unexpected("trainer.gpus",
+                    absl::StrCat("at most the number of GPUs that a worker may use here, which is ",
+                                 present, UsesCpu(options) ? " with the CPU as its device" : ""),
+                    absl::StrCat(wanted));
+}
+
 // The server's error with the command that takes a changed file here, where no other server runs.
 absl::Status WithAdviceForRun(const RunOptions& options, const std::string& study,
                               const absl::Status& error) {
@@ -508,6 +527,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   if (has_trainer) overrides.task = "custom";
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, LoadStudy(options.study, overrides));
   HPO_RETURN_IF_ERROR(CheckCommands(options, spec));
+  HPO_RETURN_IF_ERROR(CheckGpus(options, spec, has_trainer || !spec.trainer.command.empty()));
   LocalServiceOptions local{.programs = ProgramFolder(),
                             .folder = FolderOf(options, spec.name),
                             .server_arguments = ServerArguments(options, overrides),

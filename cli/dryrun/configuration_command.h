@@ -34,6 +34,9 @@ class ConfigurationCommand {
   // that it names reads HPO_PARAMS.
   bool IsTheSameForAll() const;
 
+  // That each trial of the study takes.
+  int64_t NumGpus() const { return study_->trainer.gpus; }
+
   // Writes the configuration's files into `folder`, which exists and is absolute.
   //   InvalidArgument  a placeholder of a parameter that this configuration does not have
   //   codes of FileError (common/files/read_file.h)

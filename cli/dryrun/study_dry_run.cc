@@ -114,6 +114,10 @@ class StudyDryRun {
     if (!run.ok()) return Fail(index, std::string(run.status().message()));
     std::vector<std::string> words = DryRunCommand("hpo: memory dry-run: ");
     words.emplace_back("--json");
+    // Where both are there, the last one counts.
+    if (command_.NumGpus() > 1) {
+      words.insert(words.end(), {"--count", absl::StrCat(command_.NumGpus())});
+    }
     words.insert(words.end(), options_.passed_on.begin(), options_.passed_on.end());
     words.emplace_back("--");
     words.insert(words.end(), run->command.begin(), run->command.end());

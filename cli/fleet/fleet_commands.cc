@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/client/terminal.h"
+#include "cli/fleet/engines/fleet_files.h"
 #include "cli/fleet/fleet_report.h"
 #include "cli/render/json.h"
 #include "common/base/status.h"
-#include "common/files/user_folder.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo::cli {
@@ -94,11 +94,14 @@ absl::StatusOr<FleetPlan> MakePlan(const FleetOptions& options, const std::strin
     HPO_RETURN_IF_ERROR(Annotate(memory.status(), "--memory"));
     plan.memory_per_worker = *memory;
   }
+  if (plan.checkpoints.empty() && !plan.claim.empty()) {
+    plan.checkpoints = absl::StrCat(kSharedFolder, "/checkpoints");
+  }
   if (!plan.checkpoints.empty() && plan.checkpoints != "none") {
     plan.checkpoints = Absolute(plan.checkpoints);
   }
   plan.server = ServerOf(address, join);
-  plan.folder = UserFolder("XDG_STATE_HOME", ".local/state") + "/hpo/fleets/" + plan.name;
+  plan.folder = FleetFolder(plan.name);
   HPO_RETURN_IF_ERROR(CheckPlan(plan));
   return plan;
 }
@@ -106,6 +109,9 @@ absl::StatusOr<FleetPlan> MakePlan(const FleetOptions& options, const std::strin
 absl::Status StartFleet(Session& session, FleetEngine& engine, const FleetOptions& options) {
   HPO_ASSIGN_OR_RETURN(const FleetPlan plan,
                        MakePlan(options, session.client.address(), session.study, session.join));
+  if (engine.name() == "sky" && plan.gpus_per_worker > 0 && plan.gpu_type.empty()) {
+    return Unexpected("--gpu-type", "a GPU of `sky gpus list`, such as A100", "none");
+  }
   if (!options.submit) {
     session.out << engine.Script(plan);
     return absl::OkStatus();

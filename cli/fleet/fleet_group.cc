@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "cli/client/interrupts.h"
-#include "cli/fleet/engines/all_engines.h"
+#include "cli/fleet/all_engines.h"
 #include "cli/fleet/fleet_commands.h"
 #include "common/base/status.h"
 #include "common/command_line/bounds.h"
@@ -23,6 +23,9 @@ constexpr char kExamples[] = R"(
   hpo fleet slurm --workers 32 --max-running 16 --study criteria --submit
   hpo fleet slurm --workers 8 --setup "module load cuda" -- --models ~/models
   hpo fleet slurm --workers 64 --gpus-per-worker 0 --cpus 4 --submit
+  hpo fleet ray --workers 32 --study criteria --submit
+  hpo fleet kubernetes --workers 32 --image registry/hpo --study toy --submit
+  hpo fleet sky --workers 8 --gpu-type A100 --spot --study criteria --submit
   hpo fleet status                        list the fleets
   hpo fleet status criteria -o json       show the workers of a fleet, for programs
   hpo fleet scale criteria --workers 8
@@ -58,10 +61,6 @@ void AddSize(CLI::App& command, FleetOptions& options) {
       ->check(Between(1, 4096));
   command.add_option("--memory", options.memory, "Host memory for each worker, such as 32GiB")
       ->type_name("SIZE");
-  command
-      .add_option("--time", options.time,
-                  "Time limit of a worker, such as 8h; work that is left then is requeued")
-      ->type_name("DURATION");
 }
 
 void AddWork(CLI::App& command, FleetOptions& options) {
@@ -73,16 +72,19 @@ void AddWork(CLI::App& command, FleetOptions& options) {
       .add_option("--checkpoints", plan.checkpoints,
                   "Folder for checkpoints that all workers share (passed to hpo-worker)")
       ->type_name("DIR");
-  command
-      .add_option("--setup", plan.setup,
-                  "Line of shell to run before the worker, such as 'module load cuda' (repeatable)")
-      ->type_name("LINE")
-      ->allow_extra_args(false);
   command.add_flag("--submit", options.submit,
                    "Have the engine start the fleet, in place of printing the script");
   command
       .add_option("worker-options", plan.worker_options, "More options for hpo-worker, after --")
       ->type_name("...");
+}
+
+void AddSetup(CLI::App& command, FleetOptions& options) {
+  command
+      .add_option("--setup", options.plan.setup,
+                  "Line of shell to run before the worker, such as 'module load cuda' (repeatable)")
+      ->type_name("LINE")
+      ->allow_extra_args(false);
 }
 
 Action Starting(const std::string& engine, std::shared_ptr<FleetOptions> options) {
@@ -95,6 +97,10 @@ Action Starting(const std::string& engine, std::shared_ptr<FleetOptions> options
 Action DeclareSlurm(CLI::App& slurm, std::string& /*study*/) {
   const auto options = std::make_shared<FleetOptions>();
   AddSize(slurm, *options);
+  slurm
+      .add_option("--time", options->time,
+                  "Time limit of a worker, such as 8h; work that is left then is requeued")
+      ->type_name("DURATION");
   slurm
       .add_option("--max-running", options->plan.max_running,
                   "Number of workers that run at a time [default: all]")
@@ -109,7 +115,49 @@ Action DeclareSlurm(CLI::App& slurm, std::string& /*study*/) {
       ->type_name("OPTION")
       ->allow_extra_args(false);
   AddWork(slurm, *options);
+  AddSetup(slurm, *options);
   return Starting("slurm", options);
+}
+
+Action DeclareRay(CLI::App& ray, std::string& /*study*/) {
+  const auto options = std::make_shared<FleetOptions>();
+  AddSize(ray, *options);
+  AddWork(ray, *options);
+  return Starting("ray", options);
+}
+
+Action DeclareKubernetes(CLI::App& kubernetes, std::string& /*study*/) {
+  const auto options = std::make_shared<FleetOptions>();
+  AddSize(kubernetes, *options);
+  kubernetes.add_option("--image", options->plan.image, "Image of containers, with hpo-worker")
+      ->type_name("IMAGE")
+      ->required()
+      ->check(NotEmpty("the name of an image"));
+  kubernetes.add_option("--queue", options->plan.queue, "Queue of Kueue, which admits the fleet")
+      ->type_name("NAME")
+      ->check(NotEmpty("the name of a queue"));
+  kubernetes
+      .add_option("--claim", options->plan.claim,
+                  "Persistent volume claim, which workers have at /shared")
+      ->type_name("NAME")
+      ->check(NotEmpty("the name of a claim"));
+  kubernetes
+      .add_option("--time", options->time,
+                  "Time after which Kubernetes ends the fleet, such as 8h; trials are requeued")
+      ->type_name("DURATION");
+  AddWork(kubernetes, *options);
+  AddSetup(kubernetes, *options);
+  return Starting("kubernetes", options);
+}
+
+Action DeclareSky(CLI::App& sky, std::string& /*study*/) {
+  const auto options = std::make_shared<FleetOptions>();
+  AddSize(sky, *options);
+  sky.add_flag("--spot", options->plan.is_spot,
+               "Use spot machines: a preempted worker continues on another one");
+  AddWork(sky, *options);
+  AddSetup(sky, *options);
+  return Starting("sky", options);
 }
 
 // What the commands on a fleet that runs have in common.
@@ -125,7 +173,7 @@ void AddFleet(CLI::App& command, OnFleet& fleet, bool is_required) {
       ->check(NotEmpty("the name of a fleet"));
   command
       .add_option("--engine", fleet.engine,
-                  "Engine of the fleet [default: the first one whose program is in PATH]")
+                  "Engine of the fleet [default: the one that has a fleet of this name]")
       ->check(OneOf(EngineNames()));
 }
 
@@ -134,9 +182,9 @@ using FleetAction = std::function<absl::Status(Session&, FleetEngine&)>;
 Action WithEngine(std::shared_ptr<const OnFleet> fleet, FleetAction action) {
   return Plain(
       [fleet = std::move(fleet), action = std::move(action)](Session& session) -> absl::Status {
-        HPO_ASSIGN_OR_RETURN(
-            const std::unique_ptr<FleetEngine> engine,
-            fleet->engine.empty() ? FindEngine(Means()) : MakeEngine(fleet->engine, Means()));
+        HPO_ASSIGN_OR_RETURN(const std::unique_ptr<FleetEngine> engine,
+                             fleet->engine.empty() ? FindEngine(Means(), fleet->name)
+                                                   : MakeEngine(fleet->engine, Means()));
         return action(session, *engine);
       });
 }
@@ -180,11 +228,17 @@ Action DeclareStop(CLI::App& stop, std::string& /*study*/) {
 Command FleetGroup() {
   using enum Access;
   return {.name = "fleet",
-          .help = "Start and end workers on a Slurm cluster as one thing",
+          .help = "Start and end workers on a cluster as one thing",
           .examples = kExamples,
           .commands = {
               {"slurm", "Print the batch script of a fleet on Slurm, or submit it", kChanges,
                DeclareSlurm, Output::kVerbatim},
+              {"ray", "Print the Python script of a fleet on Ray, or submit it", kChanges,
+               DeclareRay, Output::kVerbatim},
+              {"kubernetes", "Print the manifest of a fleet on Kubernetes, or submit it", kChanges,
+               DeclareKubernetes, Output::kVerbatim},
+              {"sky", "Print the task of a fleet on SkyPilot, or launch its managed jobs", kChanges,
+               DeclareSky, Output::kVerbatim},
               {"status", "Show the fleets, or the workers of one", kChanges, DeclareStatus},
               {"scale", "Change the number of workers of a fleet", kChanges, DeclareScale},
               {"stop", "End all workers of a fleet, and wait for their end", kChanges, DeclareStop},

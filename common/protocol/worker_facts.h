@@ -78,6 +78,8 @@ struct WorkerFacts {
   // Some of it is read again soon, as this machine lacked something at the moment.
   bool reads_again = false;
   PreflightAbility preflight = PreflightAbility::kNone;
+  // That each of its trials takes; `device` and `capacity` are then of the smallest. 1 on a CPU.
+  int64_t gpus = 1;
   bool operator==(const WorkerFacts&) const = default;
 };
 

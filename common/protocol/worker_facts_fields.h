@@ -59,6 +59,7 @@ void VisitFields(Is<WorkerFacts> auto& facts, auto visit) {
   visit({.key = "serves", .presence = kIfSaid, .wire = kNotSent}, facts.serves);
   visit({"process", kIfSaid}, facts.process);
   visit({.key = "preflight", .presence = kIfSaid, .wire = kNotSent}, facts.preflight);
+  visit({"gpus", kIfSaid}, facts.gpus);
 }
 
 }  // namespace hpo

@@ -93,9 +93,10 @@ absl::Status CheckPrefixes(absl::string_view text, const std::vector<std::string
 
 const std::vector<std::string>& TrialValueNames() {
   static const auto* const names = new std::vector<std::string>(
-      {"accumulation", "attempt", "checkpoint_dir", "config", "config:json", "config:yaml",
-       "device", "effective_batch", "epochs", "limit_bytes", "micro_batch", "model_name",
-       "model_path", "output_dir", "seed", "study", "train_path", "trial", "validation_path"});
+      {"accumulation", "attempt",     "checkpoint_dir",  "config",     "config:json",
+       "config:yaml",  "device",      "effective_batch", "epochs",     "gpus",
+       "limit_bytes",  "micro_batch", "model_name",      "model_path", "output_dir",
+       "seed",         "study",       "train_path",      "trial",      "validation_path"});
   return *names;
 }
 

@@ -69,6 +69,10 @@ absl::Status CheckCommand(const TrainerSpec& trainer) {
 
 absl::Status CheckTrainer(const StudySpec& spec) {
   const TrainerSpec& trainer = spec.trainer;
+  if (trainer.gpus < 1 || trainer.gpus > kMostGpus) {
+    return Unexpected("trainer.gpus", absl::StrCat("1 to ", kMostGpus, " GPUs of one host"),
+                      absl::StrCat(trainer.gpus));
+  }
   if (trainer.task.empty()) return Unexpected("trainer.task", "a name", "nothing");
   if (ParseTaskKind(trainer.task).has_value()) {
     constexpr const char* kFile =

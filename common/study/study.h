@@ -27,6 +27,9 @@ struct Objective {
   bool operator==(const Objective&) const = default;
 };
 
+// More than one host has.
+inline constexpr int64_t kMostGpus = 256;
+
 // What every trial of the study trains, apart from its parameters.
 struct TrainerSpec {
   std::string task = "text-classification";
@@ -46,6 +49,8 @@ struct TrainerSpec {
   // folder it runs in; empty: the worker's. Only workers that allow it run it.
   std::vector<std::string> command;
   std::string workdir;
+  // GPUs of one host that each trial trains on.
+  int64_t gpus = 1;
   bool operator==(const TrainerSpec&) const = default;
 };
 

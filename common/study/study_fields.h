@@ -59,6 +59,11 @@ void VisitFields(Is<TrainerSpec> auto& trainer, auto visit) {
        "the `task` is then `custom`"},
       trainer.command);
   visit({"workdir", kAlways, "", "where it runs", "the worker's folder"}, trainer.workdir);
+  visit(InJob({"gpus", kIfSaid, "1 to 256",
+               "GPUs of one host that each trial trains on, with a program of your own "
+               "([programs.md](programs.md#several-gpus))"},
+              {.presence = kIfSaid}),
+        trainer.gpus);
   visit(
       InJob({"task", kRequired, "",
              "also `text-regression`, `language-modeling`, `multi-query`, `multi-query-spans`; any "

@@ -21,8 +21,9 @@ class ReplayTable;
 bool CanBeReplayed(Bytes live_peak);
 
 // Tensors at their peak over `passes`, by class: to the byte on a CPU, but an upper bound in
-// bfloat16, where oneDNN takes scratch by rules of its own. Base, workspaces and the allocator's
-// share are left out. The input is valid (CheckEstimateInput), and no sum of its tensors overflows.
+// bfloat16 and float16, where oneDNN takes scratch by rules of its own. Base, workspaces and the
+// allocator's share are left out. The input is valid (CheckEstimateInput), and no sum of its
+// tensors overflows.
 MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
                             const TrialPasses& passes);
 

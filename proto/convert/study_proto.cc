@@ -60,6 +60,7 @@ void VisitFields(Is<StudyStatus> auto& study, auto visit) {
   visit({"validation"}, study.spec.trainer.validation);
   visit({"command"}, study.spec.trainer.command);
   visit({"workdir"}, study.spec.trainer.workdir);
+  visit({"gpus", kIfSaid}, study.spec.trainer.gpus);
   visit({"sampler"}, study.spec.sampler.type);
   visit({"pruner"}, study.spec.pruner.type);
   visit({"seed"}, study.spec.sampler.seed);

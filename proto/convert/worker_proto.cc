@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/protocol/worker_facts_fields.h"
+#include "common/study/study.h"
 #include "common/study/trial_fields.h"
 #include "proto/convert/message_fields.h"
 
@@ -57,6 +58,10 @@ absl::StatusOr<WorkerFacts> FromProto(const v1::RegisterWorkerRequest& proto) {
                      proto.instance_key(), "'"));
   }
   HPO_ASSIGN_OR_RETURN(WorkerFacts facts, FromMessage<WorkerFacts>(proto));
+  if (facts.gpus < 1 || facts.gpus > kMostGpus) {
+    return absl::InvalidArgumentError(absl::StrCat("gpus: expected 1 to ", kMostGpus,
+                                                   " GPUs that a trial takes, got ", facts.gpus));
+  }
   if (facts.device.source.empty()) facts.device.source = DeviceProfile().source;
   if (proto.has_serves()) {
     facts.serves.emplace(proto.serves().names().begin(), proto.serves().names().end());

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "server/placement/capability.h"
 #include "server/storage/study_store.h"
 #include "server/studies/worker_description.h"
 
@@ -21,6 +22,19 @@ absl::Status CheckChoice(const WorkerChoice& choice) {
       absl::StrCat("workers: expected names or all, got ", choice.all ? "both" : "neither"));
 }
 
+// Why a worker that serves none of the studies that run gets no trial; empty: it serves one, or
+// none runs.
+std::string WhyServesNone(const SchedulerState& state, const WorkerFacts& facts) {
+  std::string why;
+  for (const StudyRuntime* study : state.studies.All()) {
+    if (study->standing().finished) continue;
+    const absl::Status serves = CheckServes(study->spec(), facts);
+    if (serves.ok()) return "";
+    why = std::string(serves.message());
+  }
+  return why;
+}
+
 }  // namespace
 
 std::vector<WorkerStatus> FleetApi::ListWorkers() const {
@@ -29,7 +43,11 @@ std::vector<WorkerStatus> FleetApi::ListWorkers() const {
   std::vector<WorkerStatus> listed;
   for (const RegisteredWorker& worker : state.workers.List()) {
     // Of a name that was only asked for there are no facts.
-    if (!worker.facts.worker.empty()) listed.push_back(DescribeWorker(state, worker, trials));
+    if (worker.facts.worker.empty()) continue;
+    WorkerStatus& status = listed.emplace_back(DescribeWorker(state, worker, trials));
+    const bool is_idle = status.alive && !status.trial && !status.drained;
+    const std::string why = is_idle ? WhyServesNone(state, worker.facts) : "";
+    absl::StrAppend(&status.notice, status.notice.empty() || why.empty() ? "" : "; ", why);
   }
   return listed;
 }

@@ -84,6 +84,29 @@ absl::Status CheckHasProgram(const StudySpec& study, const WorkerFacts& worker) 
                    names_program ? "the study's" : "your", " program: ", WorkerCommands(study)));
 }
 
+// A trial takes all GPUs that the worker's process holds, no more and no fewer: what it learns
+// depends on how many there are.
+absl::Status CheckGpus(const StudySpec& study, const WorkerFacts& worker) {
+  const int64_t wanted = study.trainer.gpus;
+  if (wanted == worker.gpus) return absl::OkStatus();
+  const std::string why = absl::StrCat("study ", study.name, " trains each trial on ", wanted,
+                                       wanted == 1 ? " GPU" : " GPUs", " (trainer.gpus), and ");
+  if (IsOurs(worker) && wanted > 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(why, "hpo-trainer of worker ", worker.worker,
+                     " trains on one GPU; give the study a program of your own "
+                     "(trainer.command), such as torchrun"));
+  }
+  const std::string advice = absl::StrCat("with --gpus-per-trial ", wanted);
+  if (worker.device.kind == "cpu") {
+    return absl::FailedPreconditionError(absl::StrCat(
+        why, "worker ", worker.worker, " has none; start one on a machine with GPUs, ", advice));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(why, "each trial of worker ", worker.worker,
+                                                    " takes ", worker.gpus, "; start hpo-worker ",
+                                                    advice));
+}
+
 absl::Status MissingData(const WorkerFacts& worker, const std::string& file) {
   if (const auto why = worker.left_out.find(file); why != worker.left_out.end()) {
     return absl::FailedPreconditionError(
@@ -177,6 +200,9 @@ std::string WorkerCommands(const StudySpec& study) {
   } else if (!ParseTaskKind(study.trainer.task)) {
     program = absl::StrCat(" --study ", study.name, " --trainer \"COMMAND\"");
   }
+  if (study.trainer.gpus > 1) {
+    return absl::StrCat("hpo-worker", program, " --gpus-per-trial ", study.trainer.gpus);
+  }
   return absl::StrCat("hpo-worker", program, " --gpu 0 (or: hpo-worker", program,
                       " --device cpu --memory-limit 2GiB)");
 }
@@ -184,6 +210,7 @@ std::string WorkerCommands(const StudySpec& study) {
 absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker) {
   HPO_RETURN_IF_ERROR(CheckTold(study.name, worker));
   HPO_RETURN_IF_ERROR(CheckHasProgram(study, worker));
+  HPO_RETURN_IF_ERROR(CheckGpus(study, worker));
   for (const std::string& file : {study.trainer.train, study.trainer.validation}) {
     if (!HasData(worker, file)) return MissingData(worker, file);
   }

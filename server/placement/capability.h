@@ -26,8 +26,8 @@ absl::Status CheckTold(const std::string& study, const WorkerFacts& worker);
 // "hpo-worker --gpu 0 (or: hpo-worker --device cpu --memory-limit 2GiB)".
 std::string WorkerCommands(const StudySpec& study);
 
-// CheckTold, and whether the worker's trainer runs the study's program or task, and has the study's
-// data and a model that the study may choose.
+// CheckTold, and whether the worker's trainer runs the study's program or task on as many GPUs as
+// the study wants, and has the study's data and a model that the study may choose.
 //   FailedPrecondition  it lacks one; names it and the command that prepares it, in one line
 absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker);
 

@@ -74,6 +74,7 @@ v1::ServedStudy ToServedStudy(const StudyStatus& study) {
   proto.set_task(trainer.task);
   proto.mutable_command()->Add(trainer.command.begin(), trainer.command.end());
   proto.set_workdir(trainer.workdir);
+  proto.set_gpus(trainer.gpus);
   for (const Parameter& parameter : study.spec.space.parameters) {
     proto.add_parameters(parameter.name);
   }

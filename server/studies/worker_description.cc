@@ -1,6 +1,8 @@
 // Tested by tests/server/api/fleet_api_test.cc.
 #include "server/studies/worker_description.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace hpo::server {
 
 std::map<std::string, TrialId> TrialsByWorker(const SchedulerState& state) {
@@ -15,8 +17,10 @@ std::map<std::string, TrialId> TrialsByWorker(const SchedulerState& state) {
 
 WorkerStatus DescribeWorker(const SchedulerState& state, const RegisteredWorker& worker,
                             const std::map<std::string, TrialId>& trials) {
+  const std::string& device = worker.facts.device.name;
+  const int64_t gpus = worker.facts.gpus;
   WorkerStatus status{.name = worker.facts.worker,
-                      .device = worker.facts.device.name,
+                      .device = gpus > 1 ? absl::StrCat(gpus, " x ", device) : device,
                       .capacity = worker.facts.capacity,
                       .alive = worker.alive,
                       .last_heartbeat = worker.last_heartbeat,

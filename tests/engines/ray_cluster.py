@@ -82,6 +82,8 @@ class Cluster:
         with open(self.folder / f"{name}.log", "ab") as out:
             subprocess.run([str(word) for word in (
                 python().parent / "ray", "start", *words, "--node-ip-address", "127.0.0.1", "--num-gpus", self._gpus[index],
+                # Else each node's agent takes the same port, and the cluster may have none that takes jobs.
+                "--dashboard-agent-listen-port", _free_ports(1)[0],
                 "--num-cpus", self._cpus, "--object-store-memory", 100 << 20, "--disable-usage-stats")],
                            env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=True,
                            timeout=STARTS_S)

@@ -38,7 +38,8 @@ StudySpec FullStudySpec() {
                   .labels = {"x"},
                   .defaults = {{"train.warmup", 0.1}, {"flag", true}, {"steps", int64_t{3}}},
                   .command = {"python", "{train.lr}"},
-                  .workdir = "there"};
+                  .workdir = "there",
+                  .gpus = 4};
   spec.budget = FullBudget();
   spec.warm_start = {"first", "second"};
   spec.constraints = {{.metric = "ms", .at_most = 50.5},

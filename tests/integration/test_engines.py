@@ -55,17 +55,20 @@ class Engines(Deployment):
     def uuid(card):
         return f"GPU-68706f{0x65 + card:02x}"
 
-    def test_workers_touch_no_gpu_beyond_their_own(self):
+    def gpus_used(self, shown):
+        """Runs a study on workers that see these GPUs, {name: CUDA_VISIBLE_DEVICES}: {name: UUIDs that trials saw}."""
         self.start_server()
-        shown = {"a": ("3,1", {3, 1}), "b": (self.uuid(0), {0})}
-        for name, (visible, _) in shown.items():
+        for name, visible in shown.items():
             trainer = f"echo $CUDA_VISIBLE_DEVICES >> {self.folder}/used-{name}; sleep 1; {RESULT}"
             self.worker(name, "--name", name, device=(), trainer=trainer, environment=self.on_gpus(visible))
         for process in self.processes[1:]:
             self.assertEqual(process.wait(), 0, process.output())
-        for name, (_, own) in shown.items():
-            used = (self.folder / f"used-{name}").read_text().split()
-            self.assertEqual({uuid[:12] for uuid in used}, {self.uuid(card) for card in own}, used)
+        return {name: {uuid[:12] for uuid in (self.folder / f"used-{name}").read_text().split()} for name in shown}
+
+    def test_workers_touch_no_gpu_beyond_their_own(self):
+        used = self.gpus_used({"a": "3,1", "b": self.uuid(0)})
+        for name, own in (("a", {3, 1}), ("b", {0})):
+            self.assertEqual(used[name], {self.uuid(card) for card in own})
         self.assertEqual(set(self.workers()), {"a:gpu0", "a:gpu1", "b"})
 
     def test_without_the_variable_every_gpu_has_a_worker(self):

@@ -43,6 +43,26 @@ def test_an_orderly_end_leaves_the_last_report_as_the_result():
     assert lines[2]["stage"] == "Training End" and lines[2]["peak_bytes"] > 1 << 20
 
 
+def test_signals_to_every_process_of_a_job_do_not_end_it():
+    """What it starts itself ends as ever, by exec and by fork."""
+    lines, status, said = run("""
+        import multiprocessing, os, signal, subprocess, time
+        import hpo.trainer
+        trial = hpo.trainer.current()
+        os.kill(os.getpid(), signal.SIGTERM)
+        forked = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+        forked.start()
+        started = subprocess.Popen(["sleep", "60"])
+        for child in (forked, started):
+            child.terminate()
+        forked.join(10)
+        assert (forked.exitcode, started.wait(10)) == (-15, -15), (forked.exitcode, started.returncode)
+        trial.report(1, 0.5)
+    """)
+    assert status == 0, said
+    assert lines[1]["metrics"] == {"loss": 0.5}
+
+
 def test_a_script_finds_the_folder_of_its_model(tmp_path):
     _, status, said = run("""
         import os, hpo.trainer

@@ -280,3 +280,10 @@ def test_a_limit_of_the_host_is_kept_without_a_card(tmp_path):
         assert int(micro_batch) < 8000
         if not planned:
             assert int(ooms) == 0, done.stdout
+
+
+def test_several_ranks_are_refused(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    with pytest.raises(hpo.HpoError, match="expected one rank, got 2; on several GPUs, call backward without"):
+        oom_guard(lambda part: part.sum(), torch.ones(4, 2), model_of())

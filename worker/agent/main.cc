@@ -49,7 +49,8 @@ constexpr char kWithoutGpu[] = "; without a GPU, give --device cpu --memory-limi
 
 // The device that this process works on.
 struct Device {
-  std::string card_uuid;  // empty: the CPU
+  std::string card_uuid;  // of the first GPU; empty: the CPU
+  int64_t gpus = 1;       // that a trial takes
   std::string trainer_device;
   std::map<std::string, std::string> trainer_environment;
   std::unique_ptr<GpuProbe> probe;
@@ -74,19 +75,24 @@ Device CpuDevice(Bytes limit) {
   return device;
 }
 
-// The trainer sees one card alone, so that it is cuda:0 whatever its number here.
-Device GpuDevice(std::unique_ptr<GpuProbe> probe, const GpuState& gpu,
+// The trainer sees these GPUs alone, so that the first is cuda:0 whatever its number here.
+Device GpuDevice(std::unique_ptr<GpuProbe> probe, const std::vector<GpuState>& gpus,
                  const WorkerOptions& options) {
   Device device;
-  device.card_uuid = gpu.uuid;
+  device.card_uuid = gpus.front().uuid;
+  device.gpus = static_cast<int64_t>(gpus.size());
   device.trainer_device = "cuda:0";
-  device.trainer_environment = {{"CUDA_VISIBLE_DEVICES", gpu.uuid}};
+  device.trainer_environment = {{kVisibleGpusVariable, UuidsOf(gpus)}};
   if (!options.allocator.empty()) {
     // Torch before 2.9 knows the first alone; later ones read it first.
     device.trainer_environment["PYTORCH_CUDA_ALLOC_CONF"] = options.allocator;
     device.trainer_environment["PYTORCH_ALLOC_CONF"] = options.allocator;
   }
-  device.capacity = std::make_unique<GpuCapacity>(*probe, gpu.uuid, options.memory_limit);
+  std::vector<std::unique_ptr<GpuCapacity>> capacities;
+  for (const GpuState& gpu : gpus) {
+    capacities.push_back(std::make_unique<GpuCapacity>(*probe, gpu.uuid, options.memory_limit));
+  }
+  device.capacity = std::make_unique<GpuSetCapacity>(std::move(capacities));
   device.probe = std::move(probe);
   return device;
 }
@@ -105,13 +111,11 @@ absl::Status CheckAllocatorVariables(const WorkerOptions& options) {
   return absl::OkStatus();
 }
 
-// The GPUs that --gpu names, each of which is one worker's.
+// The GPUs that --gpu names.
 struct ChosenGpus {
   std::unique_ptr<GpuProbe> probe;
   std::vector<GpuState> gpus;
-  // Of each the place among those that are visible, where those are several; else empty. Another
-  // host that the engine starts this worker on again has other UUIDs, and other numbers.
-  std::vector<std::string> suffixes;
+  std::vector<GpuState> visible;
 };
 
 absl::StatusOr<ChosenGpus> ChooseGpus(const WorkerOptions& options) {
@@ -129,16 +133,21 @@ absl::StatusOr<ChosenGpus> ChooseGpus(const WorkerOptions& options) {
                         absl::StrCat(selected.status().message(), kWithoutGpu));
   }
   if (!selected->warning.empty()) spdlog::warn("{}", selected->warning);
-  const std::vector<GpuState> visible = SelectVisible(gpus, variables).gpus;
-  for (const GpuState& gpu : selected->gpus) {
-    const auto place = std::find_if(visible.begin(), visible.end(),
-                                    [&](const GpuState& one) { return one.uuid == gpu.uuid; });
-    chosen.suffixes.push_back(visible.size() > 1 ? absl::StrCat(":gpu", place - visible.begin())
-                                                 : "");
-  }
+  chosen.visible = SelectVisible(gpus, variables).gpus;
   chosen.gpus = std::move(selected->gpus);
   chosen.probe = *std::move(probe);
   return chosen;
+}
+
+// Of a worker's set the place of its first GPU among the visible ones; empty where it has all of
+// them. Another host that the engine starts this worker on again has other UUIDs, and other
+// numbers.
+std::string SuffixOf(const std::vector<GpuState>& set, const std::vector<GpuState>& visible) {
+  if (set.size() == visible.size()) return "";
+  const auto place = std::find_if(visible.begin(), visible.end(), [&](const GpuState& one) {
+    return one.uuid == set.front().uuid;
+  });
+  return absl::StrCat(":gpu", place - visible.begin());
 }
 
 std::string BesideThisProgram(const char* name) { return absl::StrCat(ProgramFolder(), "/", name); }
@@ -253,6 +262,12 @@ std::variant<WorkerOptions, AgentResult> WithStudysCommand(WorkerOptions options
   }
   spdlog::info("serves study {} alone, and runs the program that study {} names: {}",
                found->command->study, found->command->study, found->command->command);
+  if (found->command->gpus != options.gpus_per_trial.value_or(1)) {
+    spdlog::warn(
+        "study {} trains each trial on {} GPUs (trainer.gpus), and this worker's take {}: it gets "
+        "none of them",
+        found->command->study, found->command->gpus, options.gpus_per_trial.value_or(1));
+  }
   options.trainer = found->command->command;
   options.studies = {found->command->study};
   return options;
@@ -265,6 +280,7 @@ AgentOptions OptionsOfAgent(const WorkerOptions& options, const Device& device,
   agent.worker = own.name;
   agent.version = WorkerVersion();
   agent.device = device.trainer_device;
+  agent.gpus = device.gpus;
   agent.instance_file = state + "/instance";
   agent.runs_folder = state + "/runs";
   agent.server = options.server;
@@ -325,7 +341,8 @@ absl::Status CheckDryRuns(const WorkerOptions& options, const DeviceProfile& dev
   HPO_RETURN_IF_ERROR(
       CheckNeeds({.is_plain_program = !options.trainer.empty() && options.IsPlainProgram(),
                   .plans = command::CommandTemplate(options.trainer).Has("micro_batch"),
-                  .device = device}));
+                  .device = device,
+                  .gpus = options.gpus_per_trial.value_or(1)}));
   return CheckDryRunPackage(program, device, state);
 }
 
@@ -456,22 +473,58 @@ void SetTimeLimit(const WorkerOptions& options, absl::Duration began, StopSignal
   stop.SetTimeLimit(began, limit);
 }
 
+// Where --gpus-per-trial does not say it, the studies that the worker is to serve do.
+absl::Status DecideGpusPerTrial(size_t num_gpus, StopSignal& stop, WorkerOptions& options) {
+  if (options.gpus_per_trial.has_value()) return absl::OkStatus();
+  options.gpus_per_trial = 1;
+  if (num_gpus == 1 || !options.HasProgram()) return absl::OkStatus();
+  HPO_ASSIGN_OR_RETURN(const tls::ServerRoute route, FindServer(options, stop));
+  const AgentOptions times;
+  const CommandSearch search{.served = options.studies,
+                             .server = route.shown,
+                             .connect_timeout = options.connect_timeout,
+                             .stay = options.stay};
+  HPO_ASSIGN_OR_RETURN(
+      const int64_t wanted,
+      FindGpusPerTrial(*ConnectCoordinator(route.dialed), search,
+                       Backoff(times.first_retry, times.longest_retry, getpid()), stop));
+  options.gpus_per_trial = static_cast<int>(wanted);
+  return absl::OkStatus();
+}
+
+// The sets of GPUs, each of which is one worker's.
+absl::StatusOr<std::vector<std::vector<GpuState>>> DivideGpus(const ChosenGpus& chosen,
+                                                              int per_trial) {
+  HPO_ASSIGN_OR_RETURN(std::vector<std::vector<GpuState>> sets, SetsOfGpus(chosen.gpus, per_trial));
+  const size_t num_unused = chosen.gpus.size() % static_cast<size_t>(per_trial);
+  if (num_unused > 0) {
+    spdlog::warn("{} of {} GPUs are not used, as each trial takes {}", num_unused,
+                 chosen.gpus.size(), per_trial);
+  }
+  return sets;
+}
+
 absl::StatusOr<AgentResult> RunOnGpus(WorkerOptions options,
                                       const std::vector<std::string>& arguments,
                                       absl::Duration began, StopSignal& stop) {
   HPO_RETURN_IF_ERROR(CheckAllocatorVariables(options));
   HPO_ASSIGN_OR_RETURN(ChosenGpus chosen, ChooseGpus(options));
-  if (chosen.gpus.size() == 1) {
-    if (options.name_of_fleet) options.name += chosen.suffixes.front();
+  const absl::Status decided = DecideGpusPerTrial(chosen.gpus.size(), stop, options);
+  if (absl::IsCancelled(decided)) return StoppedAtStart(stop.level());
+  if (absl::IsUnavailable(decided)) return AgentResult{ExitCode::kTryAgain, decided};
+  HPO_RETURN_IF_ERROR(decided);
+  HPO_ASSIGN_OR_RETURN(const auto sets, DivideGpus(chosen, *options.gpus_per_trial));
+  if (sets.size() == 1) {
+    if (options.name_of_fleet) options.name += SuffixOf(sets.front(), chosen.visible);
     SetTimeLimit(options, began, stop);
-    return RunWorker(options, GpuDevice(std::move(chosen.probe), chosen.gpus.front(), options),
-                     stop);
+    return RunWorker(options, GpuDevice(std::move(chosen.probe), sets.front(), options), stop);
   }
   std::vector<std::vector<std::string>> workers;
-  for (size_t i = 0; i < chosen.gpus.size(); ++i) {
+  for (const std::vector<GpuState>& set : sets) {
     const std::string name =
-        options.name.empty() ? "" : absl::StrCat(options.name, chosen.suffixes[i]);
-    workers.push_back(GpuArguments(arguments, chosen.gpus[i], name));
+        options.name.empty() ? "" : absl::StrCat(options.name, SuffixOf(set, chosen.visible));
+    workers.push_back(GpuArguments(arguments, set, name));
+    workers.back().push_back(absl::StrCat("--gpus-per-trial=", *options.gpus_per_trial));
   }
   chosen.probe.reset();
   // Each watches its own time.

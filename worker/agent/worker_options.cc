@@ -11,6 +11,7 @@
 #include "common/command_line/command_line.h"
 #include "common/command_line/server_address.h"
 #include "common/files/user_folder.h"
+#include "common/study/study.h"
 #include "memory/allocator/allocator_settings.h"
 #include "worker/agent/loop/agent_loop.h"
 #include "worker/command/command_template.h"
@@ -142,8 +143,17 @@ void DeclareDevice(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
          "--gpu", raw.gpu,
          "visible: one worker for each GPU that CUDA_VISIBLE_DEVICES lists, or for each GPU "
          "if it is not set; or one GPU: its place in that list, or else its number in "
-         "nvidia-smi; its UUID or MIG UUID, or the beginning of it [default: visible]")
+         "nvidia-smi; its UUID or MIG UUID, or the beginning of it; or several with commas "
+         "between [default: visible]")
       ->type_name("GPU")
+      ->take_last();
+  app.add_option(
+         "--gpus-per-trial", options.gpus_per_trial,
+         "Number of GPUs that each trial takes: one worker for each set of that many GPUs, in "
+         "their order; for programs of your own, such as torchrun "
+         "[default: trainer.gpus of the study]")
+      ->type_name("N")
+      ->check(Between(1, kMostGpus))
       ->take_last();
   app.add_option("--device", raw.device, "Device to use: cpu, or cuda for the visible GPUs")
       ->check(OneOf({"cpu", "cuda"}));
@@ -258,7 +268,7 @@ absl::Status ConvertDuration(absl::string_view option, const std::string& text,
 
 absl::Status ConvertTrainer(WorkerOptions& options) {
   const bool says_metrics = !options.metric_patterns.empty() || !options.metrics_file.empty();
-  if (says_metrics && options.trainer.empty() && !options.allow_commands) {
+  if (says_metrics && !options.HasProgram()) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.metrics_file.empty() ? "--metric-pattern" : "--metrics-file",
                      ": expected --trainer \"COMMAND\" too, whose metrics it finds"));
@@ -319,6 +329,15 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
   if (!raw.gpu.empty()) options.gpu = raw.gpu;
   if (options.cpu && !raw.gpu.empty()) {
     return absl::InvalidArgumentError("--gpu and --device cpu: expected one of the two, got both");
+  }
+  if (options.gpus_per_trial && options.cpu) {
+    return absl::InvalidArgumentError(
+        "--gpus-per-trial and --device cpu: expected one of the two, got both");
+  }
+  if (options.gpus_per_trial.value_or(1) > 1 && !options.HasProgram()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--gpus-per-trial ", *options.gpus_per_trial,
+        ": expected --allow-commands or --trainer too; hpo-trainer trains on one GPU"));
   }
   if (options.num_workers > 1 && !options.cpu) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -18,6 +18,9 @@ namespace hpo::agent {
 
 struct WorkerOptions {
   std::string gpu = "visible";  // SelectGpus
+  // That one worker process holds. nullopt: as many as the studies that it serves want, where it
+  // runs a program of the user's own, else 1.
+  std::optional<int> gpus_per_trial;
   bool cpu = false;
   std::optional<Bytes> memory_limit;
   int num_workers = 1;  // on the CPU
@@ -30,6 +33,8 @@ struct WorkerOptions {
   std::string validation;
   std::string trainer;          // a command; empty: the hpo-trainer beside this program
   bool allow_commands = false;  // the study's own command takes its place
+  // Whether trials run a program of the user's own.
+  bool HasProgram() const { return !trainer.empty() || allow_commands; }
   std::vector<std::string> metric_patterns;
   std::string metrics_file;
   // Of a command that does not speak the trainer protocol (worker/command): it has places for a

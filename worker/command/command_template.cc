@@ -171,7 +171,16 @@ std::string ShellCommand(const std::vector<std::string>& words) {
   });
 }
 
+MemoryPlan PlanOfRank(MemoryPlan plan, int64_t gpus) {
+  const int64_t rows = (plan.effective_batch + gpus - 1) / gpus;
+  plan.micro_batch = std::min(plan.micro_batch, std::max(int64_t{1}, rows));
+  return plan;
+}
+
 std::map<std::string, std::string> JobValues(const TrainerJob& job, const MemoryPlan& plan) {
+  const int64_t gpus = job.task.trainer.gpus;
+  MemoryPlan of_all = plan;  // what one pass of all ranks takes
+  of_all.micro_batch *= gpus;
   const std::string config = job.output_dir + "/hpo_params.";
   return {
       {"config", config + "yaml"},
@@ -183,6 +192,7 @@ std::map<std::string, std::string> JobValues(const TrainerJob& job, const Memory
       {"seed", absl::StrCat(job.task.seed)},
       {"device", job.device},
       {"epochs", absl::StrCat(job.task.trainer.epochs)},
+      {"gpus", absl::StrCat(gpus)},
       {"train_path", job.task.trainer.train},
       {"validation_path", job.task.trainer.validation},
       {"model_name", job.model_name},
@@ -191,7 +201,7 @@ std::map<std::string, std::string> JobValues(const TrainerJob& job, const Memory
       {"checkpoint_dir", job.checkpoints.folder},
       {"limit_bytes", absl::StrCat(job.task.limit.count)},
       {"micro_batch", absl::StrCat(plan.micro_batch)},
-      {"accumulation", absl::StrCat(plan.NumParts())},
+      {"accumulation", absl::StrCat(of_all.NumParts())},
       {"effective_batch", absl::StrCat(plan.effective_batch)},
   };
 }

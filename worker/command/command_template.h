@@ -65,7 +65,12 @@ class CommandTemplate {
 // Those of a text (TextOf in common/command_line/shell_word.h) are that text.
 std::string ShellCommand(const std::vector<std::string>& words);
 
-// The values of TrialValueNames. config, config:yaml and config:json are files in the output
+// The plan of each of `gpus` ranks, which share the effective batch: no micro-batch is larger than
+// a rank's share.
+MemoryPlan PlanOfRank(MemoryPlan plan, int64_t gpus);
+
+// The values of TrialValueNames. `plan` is one rank's; {accumulation} is so that all ranks together
+// take the effective batch. config, config:yaml and config:json are files in the output
 // folder, which the caller writes (ConfigText).
 std::map<std::string, std::string> JobValues(const TrainerJob& job, const MemoryPlan& plan);
 

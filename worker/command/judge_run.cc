@@ -14,6 +14,7 @@
 #include "common/files/spawn.h"
 #include "common/study/outcome_text.h"
 #include "re2/re2.h"
+#include "worker/command/ranks/rank_reader.h"
 
 namespace hpo::command {
 namespace {
@@ -27,6 +28,13 @@ OutOfMemory RanOut(const RunFacts& facts, const MetricReader& printed, OomKind k
           .plan = facts.plan,
           .message = std::move(message),
           .traceback = printed.Tail()};
+}
+
+// "rank 1: torch.OutOfMemoryError: ...", of a program of several ranks.
+std::string OomMessage(const MetricReader& printed) {
+  const std::optional<int64_t> rank = printed.ranks().oom_rank();
+  if (!rank) return printed.oom_line();
+  return absl::StrCat("rank ", *rank, ": ", WithoutRank(printed.oom_line()));
 }
 
 std::optional<TrialOutcome> Stopped(const std::string& reason, const MetricReader& printed) {
@@ -105,7 +113,7 @@ RunVerdict EndedBadly(const RunFacts& facts, const MetricReader& printed) {
                                            : absl::StrCat("exited with status ", exit.code);
   return {.outcome = Failed{.failure_class = FailureClass::kInternal,
                             .message = WithTail(absl::StrCat("the program ", end), printed)},
-          .signal = exit.signal == SIGKILL ? SIGKILL : 0,
+          .signal = exit.signal == SIGKILL || printed.ranks().killed() ? SIGKILL : 0,
           .cannot_start =
               printed.last() ? "" : WhyNotStarted(exit.code, printed.Tail(), facts.command_text)};
 }
@@ -180,7 +188,7 @@ RunVerdict JudgeRun(const RunFacts& facts, const MetricReader& printed) {
   }
   if (!printed.oom_line().empty()) {
     const OomKind kind = printed.is_host_oom() ? OomKind::kHost : OomKind::kConfiguration;
-    return {RanOut(facts, printed, kind, printed.oom_line())};
+    return {RanOut(facts, printed, kind, OomMessage(printed))};
   }
   if (facts.stop_reason) return {Stopped(*facts.stop_reason, printed)};
   if (ended_well) return {WithoutResult(facts, printed, metrics)};

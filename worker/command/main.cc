@@ -10,9 +10,11 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/version.h"
 #include "common/command_line/command_line.h"
 #include "common/device/nvml.h"
+#include "common/device/visible_gpus.h"
 #include "common/protocol/trainer_protocol.h"
 #include "worker/channel/message_channel.h"
 #include "worker/command/child_process.h"
@@ -71,9 +73,10 @@ int Serve(const CommandOptions& options) {
     return trainer_exit::kInternal;
   }
   const std::unique_ptr<GpuProbe> probe = ProbeFor(*job, channel);
-  // The worker shows its trainer one card, by its UUID.
-  const CommandEnd end = RunCommand(options, *job, channel, channel, probe.get(),
-                                    FromEnvironment("CUDA_VISIBLE_DEVICES"));
+  // The worker shows its trainer the trial's GPUs, by their UUIDs.
+  const CommandEnd end =
+      RunCommand(options, *job, channel, channel, probe.get(),
+                 absl::StrSplit(FromEnvironment(kVisibleGpusVariable), ',', absl::SkipEmpty()));
   if (end.signal != 0) DieOf(end.signal);
   if (!end.cannot_start.empty()) {
     std::cerr << "the program cannot be started: " << end.cannot_start << "\n";

@@ -154,6 +154,7 @@ MetricReader::MetricReader(std::string objective, std::vector<MetricPattern> pat
 std::vector<Measurement> MetricReader::Take(absl::string_view line, bool overwritten) {
   const std::string text = ShownLine(line);
   Remember(text, overwritten);
+  ranks_.Take(text);
   LookForOom(text);
   return Judge(dict_lines_.Take(text));
 }
@@ -263,13 +264,18 @@ void MetricReader::Remember(absl::string_view line, bool overwritten) {
 
 void MetricReader::LookForOom(absl::string_view line) {
   // The program went on after it, and another error ended it.
-  if (absl::StrContains(line, kTraceback) && IsSurvived(oom_line_)) oom_line_.clear();
+  if (absl::StrContains(line, kTraceback) && IsSurvived(oom_line_)) {
+    oom_line_.clear();
+    ranks_.ForgetOom();
+  }
   if (!oom_line_.empty()) return;
   const bool card = HasOneOf(line, kCardTexts);
-  const absl::string_view name = line.substr(0, line.find(':'));
+  const absl::string_view said = WithoutRank(line);
+  const absl::string_view name = said.substr(0, said.find(':'));
   const bool host = HasOneOf(line, kHostTexts) || absl::EndsWith(name, kPythonHostError);
   if (!card && !host) return;
   is_host_oom_ = !card;
+  ranks_.NoteOom(line);
   line = line.substr(0, kMaxTailBytes / 2);
   oom_line_ = std::string(line.substr(0, ValidUtf8Prefix(line)));
 }

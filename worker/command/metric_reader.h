@@ -13,6 +13,7 @@
 #include "common/study/trial.h"
 #include "re2/re2.h"
 #include "worker/command/dict_lines.h"
+#include "worker/command/ranks/rank_reader.h"
 
 namespace hpo::command {
 
@@ -65,6 +66,8 @@ class MetricReader {
 
   // The first line that tells of memory that ran out; empty: none.
   const std::string& oom_line() const { return oom_line_; }
+  // What is known of the program's ranks, and which of them ran out of memory.
+  const RankReader& ranks() const { return ranks_; }
   // Of the host; else of a card.
   bool is_host_oom() const { return is_host_oom_; }
 
@@ -92,6 +95,7 @@ class MetricReader {
   Metrics other_metrics_;
   std::string oom_line_;
   bool is_host_oom_ = false;
+  RankReader ranks_;
   std::deque<std::string> tail_;
   size_t tail_bytes_ = 0;
   bool last_is_overwritten_ = false;

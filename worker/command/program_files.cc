@@ -47,11 +47,17 @@ bool ReadsParamVariables(const std::string& command) {
   return absl::StrContains(command, "HPO_PARAM");
 }
 
+// Linux takes 128 KiB with the name (MAX_ARG_STRLEN).
+constexpr size_t kLongestVariable = size_t{127} << 10;
+
 // Python would keep what it prints until there is enough of it; TensorFlow and JAX would take the
 // whole card at once, so that what a trial needs could not be seen.
 std::map<std::string, std::string> ProgramEnvironment(const TrainerJob& job) {
   std::map<std::string, std::string> environment = ParamVariables(job.task.params);
   environment.emplace("HPO_OUTPUT_DIR", job.output_dir);
+  // Ranks have no channel to the worker; the package hpo reads the job here.
+  const std::string text = job.task.trainer.gpus > 1 ? EncodeDown(job) : "";
+  if (!text.empty() && text.size() < kLongestVariable) environment.emplace("HPO_TRIAL_JOB", text);
   for (const auto& [name, value] :
        {std::pair{"PYTHONUNBUFFERED", "1"}, std::pair{"TF_FORCE_GPU_ALLOW_GROWTH", "true"},
         std::pair{"XLA_PYTHON_CLIENT_PREALLOCATE", "false"}}) {

@@ -50,24 +50,26 @@ RunExit ExitOf(int status) {
   return {.code = code};
 }
 
-// The card as it is now; nullopt where it cannot be watched.
-std::optional<CardWatch> WatchCard(GpuProbe* probe, const std::string& uuid) {
-  if (probe == nullptr) return std::nullopt;
+// The GPUs as they are now; none where they cannot be watched.
+std::vector<CardWatch> WatchCards(GpuProbe* probe, const std::vector<std::string>& uuids) {
+  std::vector<CardWatch> watches;
+  if (probe == nullptr) return watches;
   const absl::StatusOr<std::vector<GpuState>> cards = probe->List();
-  if (!cards.ok()) return std::nullopt;
-  const auto card = std::find_if(cards->begin(), cards->end(),
-                                 [&uuid](const GpuState& one) { return one.uuid == uuid; });
-  if (card == cards->end()) return std::nullopt;
-  return CardWatch(*probe, *card, HasTheDriversProcessNumbers());
+  if (!cards.ok()) return watches;
+  for (const GpuState& card : *cards) {
+    if (std::find(uuids.begin(), uuids.end(), card.uuid) == uuids.end()) continue;
+    watches.emplace_back(*probe, card, HasTheDriversProcessNumbers());
+  }
+  return watches;
 }
 
 class CommandRun {
  public:
   CommandRun(const CommandOptions& options, const TrainerJob& job, MemoryPlan plan,
-             std::optional<CardWatch> card, EventSink& events, StopSource& stop)
+             std::vector<CardWatch> cards, EventSink& events, StopSource& stop)
       : options_(options),
         job_(job),
-        card_(std::move(card)),
+        cards_(std::move(cards)),
         events_(events),
         stop_(stop),
         reader_(job.task.objective.metric, options.patterns),
@@ -89,8 +91,10 @@ class CommandRun {
     const absl::Status configured = WriteConfigs(options_.command, job_, values);
     if (!configured.ok()) return CannotRun(configured);
     const FileTime before = WrittenAt(facts_.metrics_file);
+    TrainerJob planned = job_;
+    planned.task.plan = facts_.plan;
     absl::StatusOr<std::unique_ptr<ChildProcess>> child =
-        ChildProcess::Start(*command, ProgramEnvironment(job_));
+        ChildProcess::Start(*command, ProgramEnvironment(planned));
     if (!child.ok()) return CannotRun(child.status());
     Watch(**child);
     if (!facts_.stop_reason && TerminationSeen()) AwaitStop();
@@ -180,7 +184,10 @@ class CommandRun {
   }
 
   void WatchMemory(ChildProcess& child) {
-    if (card_.has_value()) facts_.peak = std::max(facts_.peak, card_->Held(Descendants(getpid())));
+    // The limit of a trial is that of its smallest GPU, so its peak is that of the fullest.
+    const std::vector<pid_t> program =
+        cards_.empty() ? std::vector<pid_t>() : Descendants(getpid());
+    for (CardWatch& card : cards_) facts_.peak = std::max(facts_.peak, card.Held(program));
     if (!on_cpu() || facts_.over_limit) return;
     facts_.peak = std::max(facts_.peak, child.Resident());
     if (facts_.limit.count == 0 || facts_.peak <= facts_.limit) return;
@@ -199,7 +206,7 @@ class CommandRun {
 
   const CommandOptions& options_;
   const TrainerJob& job_;
-  std::optional<CardWatch> card_;
+  std::vector<CardWatch> cards_;
   EventSink& events_;
   StopSource& stop_;
   MetricReader reader_;
@@ -209,14 +216,14 @@ class CommandRun {
 }  // namespace
 
 CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, EventSink& events,
-                      StopSource& stop, GpuProbe* probe, const std::string& card) {
+                      StopSource& stop, GpuProbe* probe, const std::vector<std::string>& cards) {
   CommandEnd end;
-  MemoryPlan plan = job.task.plan;
+  MemoryPlan plan = PlanOfRank(job.task.plan, job.task.trainer.gpus);
   MemoryReport& memory = end.message.memory;
   memory.limit = job.task.limit;
   Bytes& peak = job.device == "cpu" ? memory.live_peak : memory.device_peak;
   for (;;) {
-    CommandRun run(options, job, plan, WatchCard(probe, card), events, stop);
+    CommandRun run(options, job, plan, WatchCards(probe, cards), events, stop);
     RunVerdict verdict = run.Run();
     end.signal = verdict.signal;
     end.cannot_start = std::move(verdict.cannot_start);
@@ -235,6 +242,9 @@ CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, Even
     if (!may_plan || plan.micro_batch <= 1 || run.stopped()) return end;
     plan.micro_batch /= 2;
     ++memory.num_replans;
+    events.Send(LogMessage{.level = "warning",
+                           .text = absl::StrCat(oom->message, "; runs again with the micro-batch ",
+                                                plan.micro_batch)});
     events.Send(MemoryMessage{.stage = "replan", .plan = plan});
   }
 }

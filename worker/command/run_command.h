@@ -40,8 +40,9 @@ struct CommandEnd {
 // program and its children is watched: above the job's limit it is out of memory. On a card it is
 // what they hold of that, which ends nothing: the card itself says when it is full.
 //   `probe`  of the cards; null: a card's memory is not seen
-//   `card`   UUID of the job's card
+//   `cards`  UUIDs of the job's GPUs
 CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, EventSink& events,
-                      StopSource& stop, GpuProbe* probe = nullptr, const std::string& card = "");
+                      StopSource& stop, GpuProbe* probe = nullptr,
+                      const std::vector<std::string>& cards = {});
 
 }  // namespace hpo::command

@@ -26,6 +26,10 @@ struct FleetWorker {
   std::string reason;  // why it waits, in the engine's words; empty: not known
   std::optional<absl::Duration> running_for;
   std::optional<int64_t> restarts;  // nullopt: not known
+  // Whether it waits or runs.
+  bool IsLive() const {
+    return state == FleetWorkerState::kWaiting || state == FleetWorkerState::kRunning;
+  }
   bool operator==(const FleetWorker&) const = default;
 };
 

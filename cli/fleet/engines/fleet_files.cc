@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/files/read_file.h"
+#include "common/files/user_folder.h"
 #include "common/files/write_file.h"
 
 namespace hpo::cli {
@@ -25,6 +26,10 @@ absl::Status MakeFolder(const std::string& folder) {
 }
 
 }  // namespace
+
+std::string FleetFolder(absl::string_view name) {
+  return absl::StrCat(UserFolder("XDG_STATE_HOME", ".local/state"), "/hpo/fleets/", name);
+}
 
 std::string JoinFileOf(const FleetPlan& plan) {
   if (!plan.server.HasSecret()) return "";
@@ -45,6 +50,15 @@ absl::StatusOr<std::string> KeepFile(const FleetPlan& plan, absl::string_view na
   HPO_RETURN_IF_ERROR(file.Write(content.data(), content.size()));
   HPO_RETURN_IF_ERROR(file.Commit());
   return path;
+}
+
+absl::Status KeepOrDropFile(const FleetPlan& plan, absl::string_view name,
+                            absl::string_view content) {
+  if (!content.empty()) return KeepFile(plan, name, content).status();
+  const std::string path = absl::StrCat(plan.folder, "/", name);
+  std::error_code error;
+  fs::remove(path, error);
+  return error ? FileError(error.value(), path) : absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ReadSecret(const FleetPlan& plan) {

@@ -10,6 +10,9 @@
 
 namespace hpo::cli {
 
+// The folder of a fleet on this machine.
+std::string FleetFolder(absl::string_view name);
+
 // Path of the file by which workers of this plan reach the server, and which holds the secret;
 // empty where no secret is needed.
 std::string JoinFileOf(const FleetPlan& plan);
@@ -22,6 +25,11 @@ absl::Status KeepSecret(const FleetPlan& plan);
 //   codes of FileError
 absl::StatusOr<std::string> KeepFile(const FleetPlan& plan, absl::string_view name,
                                      absl::string_view content);
+
+// KeepFile, or where `content` is empty, removes what a fleet of the same name has left there.
+//   codes of FileError
+absl::Status KeepOrDropFile(const FleetPlan& plan, absl::string_view name,
+                            absl::string_view content);
 
 // The secret itself, on one line, from the plan or its file.
 //   codes of ReadFile; InvalidArgument  the file is empty

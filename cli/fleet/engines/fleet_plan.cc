@@ -97,20 +97,24 @@ absl::Status CheckPlan(const FleetPlan& plan) {
   return absl::OkStatus();
 }
 
-std::vector<std::string> WorkerWords(const FleetPlan& plan, const std::string& program) {
-  std::vector<std::string> words = {program};
+std::vector<std::string> DeviceWords(const FleetPlan& plan) {
   const std::vector<std::string>& given = plan.worker_options;
-  if (plan.gpus_per_worker > 0 && !NamesDevice(given)) Add(words, "--gpu", "visible");
-  if (plan.gpus_per_worker == 0 && !NamesDevice(given)) {
-    Add(words, "--device", "cpu");
-    if (!Gives(given, "--memory-limit")) {
-      const int64_t mebibytes = (plan.memory_per_worker.count >> 20) * 7 / 8;
-      Add(words, "--memory-limit", absl::StrCat(mebibytes, "MiB"));
-    }
+  if (NamesDevice(given)) return {};
+  if (plan.gpus_per_worker > 0) return {"--gpu", "visible"};
+  std::vector<std::string> words = {"--device", "cpu"};
+  if (!Gives(given, "--memory-limit")) {
+    const int64_t mebibytes = (plan.memory_per_worker.count >> 20) * 7 / 8;
+    Add(words, "--memory-limit", absl::StrCat(mebibytes, "MiB"));
   }
+  return words;
+}
+
+std::vector<std::string> WorkerWords(const FleetPlan& plan, const std::string& program) {
+  std::vector<std::string> words = DeviceWords(plan);
+  words.insert(words.begin(), program);
   if (!plan.study.empty()) Add(words, "--study", plan.study);
   if (!plan.checkpoints.empty()) Add(words, "--checkpoints", plan.checkpoints);
-  words.insert(words.end(), given.begin(), given.end());
+  words.insert(words.end(), plan.worker_options.begin(), plan.worker_options.end());
   return words;
 }
 
@@ -137,6 +141,10 @@ std::string PlanCommand(absl::string_view engine, const FleetPlan& plan) {
   }
   if (plan.time) Add(words, "--time", absl::FormatDuration(*plan.time));
   if (plan.max_running > 0) Add(words, "--max-running", absl::StrCat(plan.max_running));
+  if (!plan.image.empty()) Add(words, "--image", plan.image);
+  if (!plan.queue.empty()) Add(words, "--queue", plan.queue);
+  if (!plan.claim.empty()) Add(words, "--claim", plan.claim);
+  if (plan.is_spot) words.push_back("--spot");
   for (const std::string& line : plan.setup) Add(words, "--setup", line);
   if (!plan.checkpoints.empty()) Add(words, "--checkpoints", plan.checkpoints);
   for (const std::string& option : plan.engine_options) words.push_back("--option=" + option);

@@ -23,6 +23,9 @@ struct FleetServer {
   bool operator==(const FleetServer&) const = default;
 };
 
+// Where the pods of a fleet have the volume that they share.
+inline constexpr char kSharedFolder[] = "/shared";
+
 struct FleetPlan {
   std::string name;
   std::string study;  // empty: the workers serve every study
@@ -37,6 +40,10 @@ struct FleetPlan {
   std::string checkpoints;             // folder that all workers share; empty: the worker's default
   std::vector<std::string> worker_options;
   std::vector<std::string> engine_options;  // such as --account=vision of sbatch
+  std::string image;                        // of Kubernetes' containers
+  std::string queue;                        // of Kueue; empty: none
+  std::string claim;  // a persistent volume claim, which workers see at kSharedFolder; empty: none
+  bool is_spot = false;  // SkyPilot: machines that may be preempted
   FleetServer server;
   std::string folder;  // on the submitting machine: the kept script and the file of the secret
 };
@@ -58,8 +65,11 @@ absl::Status CheckFleetName(absl::string_view name);
 //   InvalidArgument  a value is wrong, or two of them contradict each other
 absl::Status CheckPlan(const FleetPlan& plan);
 
-// `program` with the options of a worker of this fleet. Without GPUs, a trial may use seven eighths
-// of the worker's memory, if its options do not say how much.
+// The options that name a worker's device, if its own do not. Without GPUs, a trial may use seven
+// eighths of the worker's memory, if its options do not say how much.
+std::vector<std::string> DeviceWords(const FleetPlan& plan);
+
+// `program` with the options of a worker of this fleet.
 std::vector<std::string> WorkerWords(const FleetPlan& plan, const std::string& program);
 
 // The words as lines of a shell script, each indented by two blanks: an option and its value share

@@ -6,25 +6,26 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cli/fleet/engines/engine_steps.h"
 #include "cli/fleet/engines/fleet_files.h"
 #include "cli/fleet/engines/slurm_queue.h"
 #include "cli/fleet/engines/slurm_script.h"
 #include "common/base/status.h"
 #include "common/command_line/temporary_folder.h"
+#include "common/files/read_file.h"
 
 namespace hpo::cli {
 namespace {
 
-constexpr absl::Duration kBetweenLooks = absl::Seconds(1);
-
-std::string WorkersText(size_t count) {
-  return absl::StrCat(count, count == 1 ? " worker" : " workers");
-}
-
-size_t NumLive(const std::vector<NamedWorker>& workers) { return TasksToEnd(workers, 0).size(); }
+constexpr EngineWords kSlurmWords{
+    .name = "Slurm",
+    .missing =
+        "expected Slurm's programs here; run this on a login node of the cluster, or copy "
+        "the script that hpo fleet slurm prints without --submit"};
 
 // What sinfo -o %G has printed, each GRES once.
 std::string GresText(absl::string_view printed) {
@@ -35,9 +36,33 @@ std::string GresText(absl::string_view printed) {
   return kinds.empty() ? "none" : absl::StrJoin(kinds, ", ");
 }
 
-absl::Status Unknown(const std::string& name) {
-  return absl::NotFoundError(absl::StrCat(
-      "no worker of fleet ", name, " is in Slurm's queue; hpo fleet status lists the fleets"));
+// 4 for a script with "#SBATCH --array=0-7%4"; 0: all tasks may run at a time.
+size_t MaxRunningOf(absl::string_view script) {
+  size_t most = 0;
+  for (const absl::string_view line : absl::StrSplit(script, '\n')) {
+    const size_t sign = line.find('%');
+    const bool is_array = absl::StartsWith(line, "#SBATCH --array=");
+    if (is_array && sign != absl::string_view::npos &&
+        absl::SimpleAtoi(line.substr(sign + 1), &most)) {
+      break;
+    }
+  }
+  return most;
+}
+
+// The options for an array of `more` tasks, in addition to those that wait or run, if `most` of all
+// of them may run at a time. Slurm counts each array by itself: the new one gets what the others
+// leave, or waits for their end.
+std::vector<std::string> MoreTasks(const std::vector<NamedWorker>& workers, size_t more,
+                                   size_t most) {
+  const size_t num_live = NumLive(workers);
+  const std::string array = absl::StrCat("--array=0-", more - 1);
+  if (most == 0 || num_live + more <= most) return {array};
+  if (num_live < most) return {absl::StrCat(array, "%", most - num_live)};
+  std::set<std::string> jobs;
+  for (const NamedWorker& named : workers) jobs.insert(JobOfTask(named.worker.id));
+  return {absl::StrCat(array, "%", most),
+          absl::StrCat("--dependency=afterany:", absl::StrJoin(jobs, ":"))};
 }
 
 }  // namespace
@@ -52,17 +77,7 @@ std::string SlurmEngine::Script(const FleetPlan& plan) const {
 }
 
 absl::StatusOr<std::string> SlurmEngine::Run(const std::vector<std::string>& words) const {
-  const absl::StatusOr<ProgramOutput> ended = means_.run(words);
-  if (absl::IsNotFound(ended.status())) {
-    return absl::NotFoundError(absl::StrCat(
-        words[0],
-        " is not in PATH: expected Slurm's programs here; run this on a login node of the "
-        "cluster, or copy the script that hpo fleet slurm prints without --submit"));
-  }
-  HPO_RETURN_IF_ERROR(ended.status());
-  if (ended->status == 0) return ended->output;
-  return absl::UnavailableError(
-      absl::StrCat("Slurm's ", words[0], " failed: ", ComplaintOf(words[0], *ended)));
+  return RunOf(means_, kSlurmWords, words);
 }
 
 absl::Status SlurmEngine::Rejected(const FleetPlan& plan, const absl::Status& why) const {
@@ -79,24 +94,15 @@ absl::Status SlurmEngine::Rejected(const FleetPlan& plan, const absl::Status& wh
 
 absl::StatusOr<SubmittedFleet> SlurmEngine::Submit(const FleetPlan& plan) {
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> before, List(plan.name));
-  if (!before.empty()) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("fleet ", plan.name, " is in Slurm's queue already, with ",
-                     WorkersText(before.size()), "; change their number: hpo fleet scale ",
-                     plan.name, " --workers ", plan.workers, ", or give another --name"));
-  }
+  HPO_RETURN_IF_ERROR(CheckIsNew(kSlurmWords, plan, before));
   HPO_RETURN_IF_ERROR(KeepSecret(plan));
   HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(plan, "fleet.sbatch", Script(plan)));
   const absl::StatusOr<std::string> printed = Run({"sbatch", "--parsable", kept});
   if (!printed.ok()) return Rejected(plan, printed.status());
   // "JOB", or "JOB;CLUSTER" of several clusters.
   const std::string line(absl::StripAsciiWhitespace(*printed));
-  SubmittedFleet submitted{.id = line.substr(0, line.find(';')), .kept = kept};
-  if (!plan.server.HasSecret() && IsLoopback(plan.server.address)) {
-    submitted.notes.push_back(absl::StrCat("workers on other nodes cannot reach the server, as ",
-                                           plan.server.address, " is of this machine alone"));
-  }
-  return submitted;
+  return SubmittedFleet{
+      .id = line.substr(0, line.find(';')), .kept = kept, .notes = NotesOnServer(plan)};
 }
 
 absl::StatusOr<std::vector<NamedWorker>> SlurmEngine::List(const std::string& name) {
@@ -110,7 +116,7 @@ absl::StatusOr<std::vector<NamedWorker>> SlurmEngine::List(const std::string& na
 absl::StatusOr<std::vector<NamedWorker>> SlurmEngine::ListKnown(const std::string& name) {
   HPO_ASSIGN_OR_RETURN(std::vector<NamedWorker> workers, List(name));
   if (NumLive(workers) > 0) return workers;
-  return Unknown(name);
+  return NoSuchFleet(kSlurmWords, name);
 }
 
 absl::Status SlurmEngine::Grow(const std::vector<NamedWorker>& workers, size_t more) {
@@ -119,7 +125,11 @@ absl::Status SlurmEngine::Grow(const std::vector<NamedWorker>& workers, size_t m
                        TemporaryFolder::Create("hpo-fleet-"));
   const std::string script = folder->path() + "/fleet.sbatch";
   HPO_RETURN_IF_ERROR(Run({"scontrol", "write", "batch_script", job, script}).status());
-  return Run({"sbatch", "--parsable", absl::StrCat("--array=0-", more - 1), script}).status();
+  HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(script));
+  std::vector<std::string> words = MoreTasks(workers, more, MaxRunningOf(text));
+  words.insert(words.begin(), {"sbatch", "--parsable"});
+  words.push_back(script);
+  return Run(words).status();
 }
 
 absl::StatusOr<std::string> SlurmEngine::Scale(const std::string& name, int workers) {
@@ -140,26 +150,10 @@ absl::StatusOr<std::string> SlurmEngine::Scale(const std::string& name, int work
 }
 
 absl::Status SlurmEngine::Stop(const std::string& name, absl::Duration patience) {
-  HPO_ASSIGN_OR_RETURN(std::vector<NamedWorker> left, List(name));
-  if (left.empty()) return Unknown(name);
-  absl::Duration waited = absl::ZeroDuration();
-  while (!left.empty()) {
-    // Again and again: a task may have requeued itself at the moment of the first cancellation.
-    if (NumLive(left) > 0) {
-      HPO_RETURN_IF_ERROR(
-          Run({"scancel", "--user=" + user_, "--name=" + FleetLabel(name)}).status());
-    }
-    if (waited >= patience || !means_.pause(kBetweenLooks)) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          WorkersText(left.size()), " of fleet ", name, " have not ended after ",
-          absl::FormatDuration(waited), ", the first is ", left.front().worker.id, " on ",
-          left.front().worker.node.empty() ? "no node" : left.front().worker.node,
-          "; they are cancelled, and hpo fleet status ", name, " shows when they have ended"));
-    }
-    waited += kBetweenLooks;
-    HPO_ASSIGN_OR_RETURN(left, List(name));
-  }
-  return absl::OkStatus();
+  // Again and again: a task may have requeued itself at the moment of the first cancellation.
+  return EndAll(*this, means_, kSlurmWords, name, patience, [this, &name](const auto& /*left*/) {
+    return Run({"scancel", "--user=" + user_, "--name=" + FleetLabel(name)}).status();
+  });
 }
 
 }  // namespace hpo::cli

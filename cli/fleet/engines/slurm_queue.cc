@@ -73,10 +73,7 @@ std::string JobOfTask(absl::string_view task) {
 std::vector<std::string> TasksToEnd(const std::vector<NamedWorker>& workers, size_t keep) {
   std::vector<FleetWorker> live;
   for (const NamedWorker& named : workers) {
-    const FleetWorkerState state = named.worker.state;
-    if (state == FleetWorkerState::kWaiting || state == FleetWorkerState::kRunning) {
-      live.push_back(named.worker);
-    }
+    if (named.worker.IsLive()) live.push_back(named.worker);
   }
   std::sort(live.begin(), live.end(), [](const FleetWorker& a, const FleetWorker& b) {
     const auto key = [](const FleetWorker& worker) {

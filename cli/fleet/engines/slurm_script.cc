@@ -7,8 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "cli/fleet/engines/fleet_files.h"
-#include "cli/fleet/engines/fleet_templates.h"
-#include "cli/fleet/engines/template_text.h"
+#include "cli/fleet/templates/fleet_templates.h"
+#include "cli/fleet/templates/template_text.h"
 #include "common/command_line/shell_word.h"
 
 namespace hpo::cli {

@@ -53,12 +53,20 @@ exclude_node() {
   scontrol update JobId="$task" ExcNodeList="$SLURMD_NODENAME${others:+,$others}"
 }
 
+# After a failure: another try, but at most five of a task, which its comment counts.
+retry() {
+  local failures
+  failures=$(scontrol show job "$task" | sed -n 's/.*Comment=hpo-failures:\([0-9]*\).*/\1/p')
+  [ "${failures:-0}" -lt 5 ] && requeue && scontrol update JobId="$task" Comment="hpo-failures:$((failures + 1))"
+}
+
 srun "${worker[@]}"
 code=$?
 echo "hpo fleet: the worker of task $task ended with status $code on $SLURMD_NODENAME"
 case $code in
-  70) [ "${SLURM_RESTART_COUNT:-0}" -lt 5 ] && requeue ;;  # an internal error: try again, but not for ever
-  75) requeue ;;                                           # work is left
-  77) requeue && exclude_node ;;                           # the trainer cannot be started on this node
+  0 | 7 | 8 | 78 | 79) ;;         # nothing is left to do, or it would end so again
+  75) requeue ;;                  # work is left
+  77) requeue && exclude_node ;;  # the trainer cannot be started on this node
+  *) retry ;;                     # an internal error, or the worker was killed
 esac
 exit "$code"

@@ -1,4 +1,5 @@
-"""The trainer's end of the trainer protocol (docs/TRAINER_PROTOCOL.md): JSON lines on a socket."""
+"""The trainer's end of the trainer protocol (docs/TRAINER_PROTOCOL.md): JSON lines on a socket. Ranks have no
+socket: they read their trial's job from the environment, and rank 0 prints what it reports."""
 
 import json
 import math
@@ -60,3 +61,46 @@ def inherited() -> LineChannel:
     except OSError as error:
         raise InvalidInput(f"file descriptor {fd}: expected the worker's end of the trainer protocol, "
                            f"got: {error.strerror}; hpo-worker starts this program") from None
+
+
+# ---- Ranks: a launcher such as torchrun starts the program several times ------------------------
+
+_RANKS_JOB = "HPO_TRIAL_JOB"
+
+
+def job_of_ranks() -> "dict[str, Any] | None":
+    """The trial's job, where the worker has started the launcher of this rank."""
+    text = os.environ.get(_RANKS_JOB)
+    return dict(json.loads(text)) if text else None
+
+
+def own_rank() -> int:
+    """Of this process; 0 where no launcher has started it."""
+    text = os.environ.get("RANK", "0")
+    if not (text.isascii() and text.isdigit()):
+        raise InvalidInput(f"RANK: expected the number of a rank, as torchrun sets it, got {text!r}")
+    return int(text)
+
+
+class PrintingSink:
+    """A trial's words on the standard output of rank 0, which the worker reads; other ranks print nothing. The
+    worker ends a trial of several ranks by SIGTERM."""
+
+    def measurement(self, step: int, epoch: float, metrics: "Mapping[str, Any]") -> None:
+        if own_rank() == 0:
+            print(json.dumps({**written(metrics), "step": step, "epoch": epoch}), flush=True)
+
+    def stage(self, name: str, memory: "Mapping[str, Any]") -> None:
+        pass
+
+    def attributes(self, noted: "Mapping[str, Any]") -> None:
+        pass
+
+    def stop_reason(self) -> str:
+        return ""
+
+
+def print_result(metrics: "Mapping[str, float]") -> None:
+    """The last that rank 0 prints is the result of the trial."""
+    if own_rank() == 0:
+        print(json.dumps(written(metrics)), flush=True)

@@ -13,6 +13,8 @@ import socket
 import sys
 import traceback
 
+from ._pickled import num_threads
+
 SLOW_START_S = 10.0
 STUCK_S = 30.0  # an import that takes longer shows where it is
 _state = {"loading": False}
@@ -22,7 +24,10 @@ _SAFE_THREADS = ("jemalloc_bg_thd",)  # pyarrow brings it
 def _threads() -> "set[str]":
     """The ids of this process' threads, without those whose library starts them again after a fork."""
     found: "set[str]" = set()
-    for thread in os.listdir("/proc/self/task"):
+    threads: "list[str]" = []
+    while len(threads) != num_threads():  # until the list is whole
+        threads = os.listdir("/proc/self/task")
+    for thread in threads:
         with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/comm", encoding="ascii") as file:
             if file.read().strip() not in _SAFE_THREADS:
                 found.add(thread)

@@ -87,7 +87,8 @@ class HpoCallback(transformers.TrainerCallback):  # pyright: ignore[reportUntype
                            f"without DeepSpeed, got {trainer.args.world_size} with "
                            f"{trainer.args.n_gpu}"
                            f"{' and DeepSpeed' if trainer.is_deepspeed_enabled else ''}; set "
-                           "CUDA_VISIBLE_DEVICES to one card, and use no launcher")
+                           "CUDA_VISIBLE_DEVICES to one card, and use no launcher; on several GPUs, leave "
+                           "the callback out and give the study a command (trainer.gpus)")
         self._steps = _Steps(trainer, self._trial)
         self._args = trainer.args
         self._train = trainer.train

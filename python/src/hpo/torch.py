@@ -15,7 +15,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence, cast
 
 from . import _host
 from ._plan import Planner
-from .errors import InvalidInput, OutOfMemory, imported
+from .errors import HpoError, InvalidInput, OutOfMemory, imported
 from .trainer import current, is_out_of_memory
 from .trial import Trial
 
@@ -169,6 +169,12 @@ _guards: "weakref.WeakKeyDictionary[Any, Guard]" = weakref.WeakKeyDictionary()
 
 def guard_of(model: Any, trial: "Trial | None") -> Guard:
     """The one of a model: of several the first one's."""
+    distributed: Any = torch.distributed
+    ranks = distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+    if ranks > 1:
+        raise HpoError(f"hpo.torch plans for one GPU: a rank that ran its batch in more parts than the others would "
+                       f"leave them waiting; expected one rank, got {ranks}; on several GPUs, call backward without "
+                       "oom_guard and give the study a command with {micro_batch} (trainer.gpus)")
     first: Any = cast("Sequence[Any]", model)[0] if isinstance(model, (tuple, list)) else model
     if first not in _guards:
         _guards[first] = Guard(model, trial)

@@ -8,8 +8,10 @@ trial by hpo.trainer.current()."""
 import atexit
 import os
 import resource
+import signal
 import stat
 import sys
+import threading
 import traceback
 from types import TracebackType
 from typing import Any, Mapping, Optional, Sequence, Type, cast
@@ -199,7 +201,20 @@ def run_job(channel: _channel.LineChannel, job: "dict[str, Any]", train: Train,
     _send_outcome(channel, Trial(job, _WorkerSink(channel)), train, own_process, catch_exit)
 
 
+def _leave_signals_to_worker() -> None:
+    """Slurm sends SIGTERM to every process of a job step: the worker has it, too, and asks to stop, so
+    that the function can save. A handler, as SIG_IGN would stay with programs that are started."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        def note(*_: object) -> None:
+            """Nothing: the worker says what is to happen."""
+
+        signal.signal(signal.SIGTERM, note)
+        os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+
+
 def _hello(channel: _channel.LineChannel, *capabilities: str) -> None:
+    _leave_signals_to_worker()
     channel.send(type="hello", version=1, program=os.path.basename(sys.argv[0]),
                  capabilities=["stop", *capabilities])
 
@@ -207,7 +222,12 @@ def _hello(channel: _channel.LineChannel, *capabilities: str) -> None:
 def main(train: Train, reuse: bool = False, plan: bool = False) -> None:
     """Serves hpo-worker until it has no more trials. `reuse`: several in one process, which must
     leave no memory behind. `plan`: the function runs its batches in parts that fit (hpo.torch,
-    hpo.hf)."""
+    hpo.hf). Started by torchrun, in a study with trainer.gpus, each rank calls the function once;
+    what rank 0 reports and returns counts."""
+    ranks = _channel.job_of_ranks()
+    if ranks is not None:
+        _run_rank(ranks, train)
+        return
     channel = _channel.inherited()
     _hello(channel, *["reuse"] * reuse, *["plan", "memory"] * plan)
     while True:
@@ -216,6 +236,14 @@ def main(train: Train, reuse: bool = False, plan: bool = False) -> None:
             return
         if message["type"] == "job":
             run_job(channel, message, train, own_process=not reuse)
+
+
+def _run_rank(job: "dict[str, Any]", train: Train) -> None:
+    """An exception ends the rank, and so the trial: its launcher says which rank it was."""
+    _show_folder(job)
+    returned = train(Trial(job, _channel.PrintingSink()))
+    if returned is not None:
+        _channel.print_result(metrics_of(returned, str(job["objective"]["metric"]), job.get("objectives", ())))
 
 
 class _Script:
@@ -260,12 +288,19 @@ class _Script:
 
 
 _script: "_Script | None" = None
+_rank_trial: "Trial | None" = None
 
 
 def current() -> "Trial | None":
-    """The trial that hpo-worker started this program for; None where it did not, so that the
-    program runs as ever."""
-    global _script
+    """The trial that hpo-worker started this program for, or each rank of it; None where it did not,
+    so that the program runs as ever."""
+    global _script, _rank_trial
+    ranks = _channel.job_of_ranks()
+    if ranks is not None and _rank_trial is None:
+        _show_folder(ranks)
+        _rank_trial = Trial(ranks, _channel.PrintingSink())
+    if _rank_trial is not None:
+        return _rank_trial
     if _script is None and _started_by_worker():
         _script = _Script()
     return _script.trial if _script is not None else None

@@ -185,6 +185,17 @@ TEST_F(StudyDryRunTest, TheListOfGpusIsNoGpu) {
   EXPECT_EQ(Record(), "");
 }
 
+TEST_F(StudyDryRunTest, AMachineHasTheGpusThatATrialTakes) {
+  std::string study = kSizesStudy;
+  study.replace(study.find("trainer: {"), 10, "trainer: {gpus: 4, ");
+  std::ofstream(folder_ / "sizes.yaml") << study;
+  const std::vector<std::string> command = {"--", "a.sh", "--batch={batch}", "--layers={layers}",
+                                            "--ranks={gpus}"};
+  Run(command);
+  EXPECT_THAT(Record(), HasSubstr("--json --count 4 --gpu small,large -- "));
+  EXPECT_THAT(Record(), HasSubstr("--ranks=4"));
+}
+
 TEST_F(StudyDryRunTest, EndsAtOnceWhereTheWordsAreWrong) {
   WritePackage("echo \"hpo memory dry-run: --gpu: no GPU 'small'\" >&2; exit 2");
   const ProgramResult result = Run({"--", "a.sh", "{batch}", "{layers}"});

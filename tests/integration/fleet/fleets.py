@@ -1,5 +1,7 @@
 """What tests of fleets share: a study of trials that survive, its server, and hpo as the user of an engine."""
 
+import base64
+import hashlib
 import json
 import os
 import pathlib
@@ -31,6 +33,15 @@ def study_text(folder, trials=24, steps=20, pace=0.1, every=5):
     """A study whose trials count `steps` steps of `pace` seconds, and save after each `every` of them."""
     return STUDY.format(program=ENGINES / "resumable.py", folder=folder, trials=trials, steps=steps, pace=pace,
                         every=every)
+
+
+def join_string():
+    """Of no server: a certificate's digest, a secret and its checksum (common/tls/join_string.h)."""
+    def letters(data):
+        return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+    text = f"hpo1.{letters(bytes(32))}.{letters(bytes(range(32)))}"
+    return f"{text}{letters(hashlib.sha256(text.encode()).digest()[:3])}@127.0.0.1:1"
 
 
 class Fleets(Deployment):

@@ -2,11 +2,13 @@
 
 import os
 import pathlib
+import stat
 import subprocess
 import time
 import unittest
+import urllib.request
 
-from fleets import BIN, Fleets, wait_until
+from fleets import BIN, Fleets, join_string, wait_until
 
 import ledger
 import ray_cluster
@@ -26,9 +28,8 @@ raise SystemExit(hpo.ray.run(2, name="toy", study="toy", options={options}))
 STARTS_S = 120.0
 
 
-@unittest.skipIf(MISSING, MISSING)
 class OnRay(Fleets):
-    """One cluster for all tests: three nodes, of which the first one has no GPU."""
+    """A cluster for each test: three nodes, of which the first one has no GPU."""
 
     def setUp(self):
         super().setUp()
@@ -50,6 +51,9 @@ class OnRay(Fleets):
     def wait_workers(self, count):
         wait_until(lambda: len(self.cluster.workers()) == count, f"{count} workers", STARTS_S)
 
+
+@unittest.skipIf(MISSING, MISSING)
+class InPython(OnRay):
     def test_a_lost_node_loses_no_trial(self):
         self.serve(trials=24, steps=60)
         driver = self.drive(FIVE_LINES)
@@ -92,6 +96,69 @@ class OnRay(Fleets):
         self.assertEqual(sum(ledger.steps_lost(self.folder / "ledger")), 0)
 
 
+@unittest.skipIf(MISSING, MISSING)
+class ByHpoFleet(OnRay):
+    """hpo fleet ray --submit, and status, scale and stop, as jobs of the same cluster."""
+
+    def setUp(self):
+        super().setUp()
+        self.variables = self.cluster.variables()
+
+    def submit(self, *words):
+        return self.hpo("fleet", "ray", "--study", "toy", "--submit", *words, "--", *self.WORKER, "--state-dir",
+                        self.folder / "workers")
+
+    def status(self):
+        return {name: worker["state"] for name, worker in self.fleet("--engine", "ray").items()}
+
+    def test_a_fleet_runs_a_study_and_leaves(self):
+        self.serve(trials=6)
+        self.assertIn("submitted fleet toy to ray: hpo-toy-", self.submit("--workers", "2"))
+        self.wait_finished()
+        self.assert_nothing_lost(6)
+        self.assertEqual(self.worker_names(), {"ray-toy-0", "ray-toy-1"})
+        wait_until(lambda: "no fleet on ray" in self.hpo("fleet", "status", "--engine", "ray"), "the fleet's end", STARTS_S)
+
+    def test_a_fleet_grows_shrinks_and_stops_with_saved_trials(self):
+        self.serve(trials=4, steps=100)
+        self.submit("--workers", "2")
+        self.wait_workers(2)
+        wait_until(lambda: self.study()["counts"]["running"] == 2, "2 trials that run", STARTS_S)
+        self.assertEqual(self.status(), {"worker-0": "running", "worker-1": "running"})
+        self.assertIn("2 workers", self.hpo("fleet", "ray", "--study", "toy", "--workers", "3", "--submit", status=4))
+        self.hpo("fleet", "scale", "toy", "--workers", "3", "--engine", "ray")
+        self.wait_workers(3)
+        self.hpo("fleet", "scale", "toy", "--workers", "1", "--engine", "ray")
+        self.wait_workers(1)
+        self.assertIn("no worker is left", self.hpo("fleet", "stop", "toy", "--engine", "ray"))
+        self.wait_workers(0)
+        self.assertEqual(self.study()["counts"]["running"], 0)
+        self.assertEqual(sum(ledger.steps_lost(self.folder / "ledger")), 0)
+
+    def test_ray_shows_the_secret_nowhere(self):
+        join = join_string()
+        secret = join.split(".")[2]
+        self.variables["HPO_JOIN"] = join  # of no server: the workers try, and wait
+        self.submit("--workers", "1")
+        wait_until(lambda: "worker-0" in self.status(), "its actor", STARTS_S)
+        dashboard = self.cluster.environment["RAY_API_SERVER_ADDRESS"]
+        for page in ("api/jobs/", "api/v0/actors?detail=1", "api/v0/runtime_envs?detail=1", "api/v0/tasks?detail=1"):
+            with urllib.request.urlopen(f"{dashboard}/{page}", timeout=30) as answer:
+                self.assertNotIn(secret, answer.read().decode(), page)
+        self.assertFalse([line for line in self.cluster.processes().values() if secret in line])
+        holding = [path for path in self.cluster.folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+        self.assertEqual({(path.name, stat.S_IMODE(path.stat().st_mode)) for path in holding}, {("join", 0o600)}, holding)
+        self.hpo("fleet", "stop", "toy", "--engine", "ray")
+
+    def test_more_gpus_than_a_node_has_are_named(self):
+        self.serve(trials=2)
+        said = self.submit("--workers", "1", "--gpus-per-worker", "5")
+        self.assertIn("no node of the cluster has 5 GPUs: the largest has 4", said)
+        wait_until(lambda: self.status() == {"worker-0": "waiting"}, "an actor that waits", STARTS_S)
+        self.assertIn("waits for 1 CPU, 5 GPU", self.hpo("fleet", "status", "toy", "--engine", "ray"))
+        self.assertIn("no worker is left", self.hpo("fleet", "stop", "toy", "--engine", "ray"))
+
+
 def ray_parent(pid):
     """The actor that has started a worker."""
     return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
@@ -107,6 +174,29 @@ class WithoutCluster(unittest.TestCase):
         self.assertIn("hpo.errors.HpoError: no cluster of Ray at 127.0.0.1:1: expected a running one",
                       done.stderr.splitlines()[-1])
 
+    def test_one_line_of_hpo_fleet_says_so(self):
+        environment = {**os.environ, "PYTHONPATH": str(BIN.parent / "python"), "RAY_API_SERVER_ADDRESS": "http://127.0.0.1:1",
+                       "PATH": f"{ray_cluster.python().parent}{os.pathsep}{os.environ['PATH']}"}
+        done = subprocess.run([BIN / "hpo", "fleet", "status", "--engine", "ray"], env=environment, capture_output=True,
+                              text=True, timeout=STARTS_S, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("no cluster of Ray at 127.0.0.1:1", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_a_cluster_of_another_version_is_one_line(self):
+        """Ray's own check, with the words of a Ray that believes to be older."""
+        code = ("import ray, hpo.ray; import ray._private.utils as utils, ray._private.worker as worker\n"
+                "ray.__version__ = '2.1.0'\nhpo.ray.connect('auto')")
+        with ray_cluster.Cluster(gpus=(0,)) as cluster:
+            environment = {**cluster.variables(), "PYTHONPATH": str(BIN.parent / "python")}
+            done = subprocess.run([ray_cluster.python(), "-c", code], env=environment, capture_output=True, text=True,
+                                  timeout=STARTS_S, check=False)
+        last = done.stderr.splitlines()[-1]
+        self.assertIn("hpo.errors.HpoError: the cluster is of another version: expected Ray 2.1.0", last)
+        self.assertIn("hpo fleet ray --submit", last)
+
+
+del OnRay
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,28 +1,21 @@
 """hpo fleet on a real Slurm: one controller and several nodes on this machine."""
 
-import base64
-import hashlib
 import os
 import pathlib
+import re
 import stat
+import subprocess
 import time
 import unittest
 
-from fleets import BIN, Fleets, wait_until
+from fleets import BIN, Fleets, join_string, wait_until
+from harness import SOURCE
 
 import ledger
+import ray_cluster
 import slurm
 
 MISSING = slurm.missing()
-
-
-def join_string():
-    """Of no server: a certificate's digest, a secret and its checksum (common/tls/join_string.h)."""
-    def letters(data):
-        return base64.urlsafe_b64encode(data).decode().rstrip("=")
-
-    text = f"hpo1.{letters(bytes(32))}.{letters(bytes(range(32)))}"
-    return f"{text}{letters(hashlib.sha256(text.encode()).digest()[:3])}@127.0.0.1:1"
 
 
 class OnSlurm(Fleets):
@@ -56,6 +49,52 @@ class OnSlurm(Fleets):
         return "".join(path.read_text() for path in self.folder.glob("hpo-toy-*.log"))
 
 
+EMULATED = BIN.parent / "emulator" / "libnvidia-ml.so.1"
+STUDY_OF_SEVERAL = """\
+name: toy
+objective: {{metric: loss, direction: minimize}}
+trainer:
+  command: 'echo $CUDA_VISIBLE_DEVICES >> {seen}; sleep 2; echo {{"loss": {{gpus}}}} "# {{x}}"'
+  gpus: {gpus}
+budget: {{trials: 8}}
+sampler: {{type: random}}
+pruner: {{type: none}}
+parameters:
+  x: {{float: [0.0, 1.0]}}
+"""
+
+
+@unittest.skipIf(MISSING or not EMULATED.exists(), MISSING or f"no {EMULATED}")
+class SeveralGpus(OnSlurm):
+    """Two tasks with four GPUs each, which are emulated for the worker, by the same commands for all studies."""
+
+    NODES = {"nodes": 2, "gpus": 4}
+    WORKER = ("--allow-commands",)
+
+    def check(self, gpus, suffixes):
+        emulated = subprocess.run([SOURCE / "scripts" / "with_emulated_card", "--build", BIN.parent, "t4+t4+t4+t4",
+                                   "env", "-0"], capture_output=True, text=True, check=True).stdout
+        self.variables |= dict(entry.split("=", 1) for entry in emulated.split("\0") if entry.startswith(
+            ("HPO_EMULATED_CARD=", "LD_LIBRARY_PATH=")))
+        self.variables["HPO_EMULATED_STATE"] = str(self.folder / "cards")
+        seen = self.folder / "seen"
+        (self.folder / "toy.yaml").write_text(STUDY_OF_SEVERAL.format(seen=seen, gpus=gpus))
+        self.start_server()
+        self.submit("--workers", "2", "--gpus-per-worker", "4")
+        self.wait_finished()
+        self.assert_nothing_lost(8)
+        self.assertEqual(self.worker_names(), {f"slurm-1_{index}{suffix}" for index in (0, 1) for suffix in suffixes})
+        sets = {frozenset(line.split(",")) for line in seen.read_text().split()}
+        self.assertEqual({len(one) for one in sets}, {gpus})
+        self.assertEqual(sum(map(len, sets)), 4, sets)  # both nodes have the same emulated GPUs
+
+    def test_a_trial_takes_all_gpus_of_its_task(self):
+        self.check(4, [""])
+
+    def test_a_task_runs_two_workers_with_two_gpus_each(self):
+        self.check(2, [":gpu0", ":gpu2"])
+
+
 @unittest.skipIf(MISSING, MISSING)
 class Life(OnSlurm):
     def test_a_fleet_runs_a_study_and_leaves(self):
@@ -65,7 +104,7 @@ class Life(OnSlurm):
         self.assert_nothing_lost(8)
         self.assertEqual(self.worker_names(), {f"slurm-1_{index}" for index in range(4)})
         wait_until(lambda: not self.cluster.jobs("hpo-toy"), "an empty queue")
-        self.assertIn("no worker of fleet toy waits or runs", self.hpo("fleet", "status", "toy", status=3))
+        self.assertIn("no worker of fleet toy waits or runs", self.hpo("fleet", "status", "toy", "--engine", "slurm", status=3))
         self.assertEqual(self.cluster.task("1_0")["JobState"], "COMPLETED")
 
     def test_each_worker_has_gpus_of_its_own(self):
@@ -163,6 +202,26 @@ class Interruptions(OnSlurm):
         self.assert_nothing_lost(4)
         self.assertLessEqual(max(ledger.steps_lost(self.folder / "ledger")), 5)
 
+    def test_a_killed_worker_comes_back_but_not_for_ever(self):
+        """As the kernel kills it where the node has no memory left. Its lease ends, and it takes it back."""
+        self.serve(trials=1, steps=600)
+        self.submit("--workers", "1")
+        for restarts in range(1, 6):
+            self.wait_trials_running(1)
+            self.kill_worker()
+            wait_until(lambda n=restarts: self.cluster.task("1_0")["Restarts"] == str(n), f"requeue {restarts}")
+        self.wait_trials_running(1)
+        self.kill_worker()
+        wait_until(lambda: not self.cluster.jobs("hpo-toy"), "the end of the task")
+        self.assertEqual(self.cluster.task("1_0")["JobState"], "FAILED")
+
+    def kill_worker(self):
+        def workers():
+            return [pid for pid, line in self.cluster.processes().items() if line.split()[0].endswith("/hpo-worker")]
+
+        for pid in wait_until(workers, "a worker"):
+            os.kill(pid, 9)
+
     def test_a_task_whose_trainer_cannot_start_leaves_its_node(self):
         """By status 77 of the worker, on one node of two: there the trainer starts once, and never again."""
         trainer = self.folder / "trainer.sh"
@@ -213,6 +272,29 @@ class WithoutGres(OnSlurm):
                  "--memory", "1GiB", "--submit", "--", "--allow-commands", "--state-dir", self.folder / "workers")
         self.wait_finished()
         self.assert_nothing_lost(4)
+
+
+SUBMITIT = subprocess.run([ray_cluster.python(), "-c", "import submitit"], capture_output=True,
+                          check=False).returncode == 0 if ray_cluster.python().exists() else False
+
+
+@unittest.skipIf(MISSING, MISSING)
+@unittest.skipUnless(SUBMITIT, f"{ray_cluster.python()} lacks submitit; scripts/bootstrap --engines brings it")
+class BySubmitit(OnSlurm):
+    def test_the_recipe_of_the_manual_runs_a_study(self):
+        manual = (pathlib.Path(__file__).resolve().parents[3] / "docs/fleet.md").read_text()
+        recipe = re.search(r"```python\n(import submitit\n.*?)```", manual, re.DOTALL).group(1)
+        words = ["hpo-worker", "--study", "toy", *self.WORKER, "--state-dir", str(self.folder / "workers")]
+        for old, new in (('["hpo-worker"]', repr(words)), ("range(32)", "range(2)"), ('"logs/', f'"{self.folder}/logs/')):
+            self.assertIn(old, recipe)
+            recipe = recipe.replace(old, new)
+        self.serve(trials=4)
+        done = subprocess.run([ray_cluster.python(), "-c", f"{recipe}\nfor job in jobs: job.result()"], cwd=self.folder, env={
+            **self.variables, "HPO_SERVER": self.address, "PATH": f"{BIN}{os.pathsep}{self.variables['PATH']}"},
+                              capture_output=True, text=True, timeout=240, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_nothing_lost(4)
+        self.assertTrue(all(name.startswith("slurm-") for name in self.worker_names()), self.worker_names())
 
 
 del OnSlurm

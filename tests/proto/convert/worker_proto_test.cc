@@ -117,6 +117,18 @@ TEST(WorkerProto, ANamelessWorkerIsRefused) {
   }
 }
 
+TEST(WorkerProto, GpusAreOneWhereAnOlderWorkerSaysNothing) {
+  WorkerFacts facts = FullFacts();
+  facts.gpus = 4;
+  v1::RegisterWorkerRequest proto = ToProto(facts);
+  EXPECT_EQ(FromProto(proto)->gpus, 4);
+  proto.clear_gpus();
+  EXPECT_EQ(FromProto(proto)->gpus, 1);
+  proto.set_gpus(0);
+  EXPECT_THAT(std::string(FromProto(proto).status().message()),
+              HasSubstr("gpus: expected 1 to 256 GPUs that a trial takes, got 0"));
+}
+
 TEST(WorkerProto, ALengthOfNothingIsRefused) {
   v1::RegisterWorkerRequest proto = ToProto(FullFacts());
   (*(*proto.mutable_data_sets(0)->mutable_lengths())["t1"].mutable_rows_by_length())[0] = 4;

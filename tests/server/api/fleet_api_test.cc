@@ -42,6 +42,20 @@ TEST_F(FleetApiTest, ListsWorkersWithWhatTheyRun) {
   EXPECT_FALSE(workers[1].trial || workers[1].drained);
 }
 
+TEST_F(FleetApiTest, SaysWhyAWorkerServesNoStudy) {
+  WorkerFacts four = MakeWorker("four");
+  four.gpus = 4;
+  four.device.kind = "cuda";
+  four.device.name = "NVIDIA T4";
+  Register(four);
+  Register(MakeWorker("one"));
+  const std::vector<WorkerStatus> workers = api_->ListWorkers();
+  ASSERT_EQ(workers.size(), 2u);
+  EXPECT_EQ(workers[0].device, "4 x NVIDIA T4");
+  EXPECT_THAT(workers[0].notice, HasSubstr("start hpo-worker with --gpus-per-trial 1"));
+  EXPECT_EQ(workers[1].notice, "");
+}
+
 TEST_F(FleetApiTest, ADrainedWorkerFinishesItsTrialAndGetsNoOther) {
   const std::string session = Register(MakeWorker("a"));
   const LeaseRef lease = MustAcquire(session).lease;

@@ -193,6 +193,41 @@ TEST_F(CapacityTest, PretrainedStudiesNeedWeights) {
   EXPECT_TRUE(CheckServes(spec, facts).ok());
 }
 
+TEST_F(CapacityTest, ATrialTakesAllGpusOfItsWorkerNoMoreAndNoFewer) {
+  StudySpec study = PlainStudy("plain", 7);
+  study.trainer.command = {"torchrun", "{gpus}"};
+  WorkerFacts worker = MakeWorker("a");
+  worker.trainer = "torchrun {gpus}";
+  worker.device.kind = "cuda";
+  const auto why = [&](int64_t wanted, int64_t held) {
+    study.trainer.gpus = wanted;
+    worker.gpus = held;
+    return std::string(CheckServes(study, worker).message());
+  };
+  EXPECT_EQ(why(1, 1), "");
+  EXPECT_EQ(why(4, 4), "");
+  EXPECT_EQ(why(4, 1),
+            "study plain trains each trial on 4 GPUs (trainer.gpus), and each trial of worker a "
+            "takes 1; start hpo-worker with --gpus-per-trial 4");
+  EXPECT_EQ(why(1, 4),
+            "study plain trains each trial on 1 GPU (trainer.gpus), and each trial of worker a "
+            "takes 4; start hpo-worker with --gpus-per-trial 1");
+  worker.device.kind = "cpu";
+  EXPECT_EQ(why(2, 1),
+            "study plain trains each trial on 2 GPUs (trainer.gpus), and worker a has none; start "
+            "one on a machine with GPUs, with --gpus-per-trial 2");
+  EXPECT_EQ(WorkerCommands(study), "hpo-worker --study plain --allow-commands --gpus-per-trial 2");
+}
+
+TEST_F(CapacityTest, HpoTrainerTrainsOnOneGpu) {
+  StudySpec study = BertStudy();
+  study.trainer.gpus = 2;
+  EXPECT_EQ(CheckServes(study, MakeBertWorker("a")).message(),
+            "study bert trains each trial on 2 GPUs (trainer.gpus), and hpo-trainer of worker a "
+            "trains on one GPU; give the study a program of your own (trainer.command), such as "
+            "torchrun");
+}
+
 TEST_F(CapacityTest, AnotherDataSetOfTheSameNameIsRefused) {
   AddStudy(BertStudy());
   WorkerFacts other = MakeBertWorker("other");

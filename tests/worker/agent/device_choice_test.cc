@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,6 +103,39 @@ TEST(SelectGpus, WhatTheVariableHidesIsRefused) {
     EXPECT_THAT(std::string(all.message()), HasSubstr(std::string("CUDA_VISIBLE_DEVICES=") + none));
     EXPECT_EQ(all.message().find('\n'), absl::string_view::npos);
   }
+}
+
+TEST(SelectGpus, SeveralInTheOrderInWhichTheyAreNamed) {
+  const std::vector<GpuState> gpus = {Card(0, "GPU-aaa-1"), Card(1, "GPU-bbb-2"),
+                                      Card(2, "GPU-ccc-3")};
+  EXPECT_THAT(Selected(gpus, {}, "2,GPU-a"), ElementsAre("GPU-ccc-3", "GPU-aaa-1"));
+  EXPECT_TRUE(absl::IsNotFound(SelectGpus(gpus, {}, "0,7").status()));
+  EXPECT_THAT(std::string(SelectGpus(gpus, {}, "0,GPU-a").status().message()),
+              HasSubstr("--gpu 0,GPU-a: expected each GPU once, got GPU-a again"));
+}
+
+TEST(SetsOfGpus, InTheirOrder) {
+  const std::vector<GpuState> gpus = {Card(0, "a"), Card(1, "b"), Card(2, "c"), Card(3, "d"),
+                                      Card(4, "e")};
+  const auto uuids = [&](int size) {
+    std::vector<std::string> sets;
+    const std::vector<std::vector<GpuState>> found = SetsOfGpus(gpus, size).value();
+    for (const std::vector<GpuState>& set : found) sets.push_back(UuidsOf(set));
+    return sets;
+  };
+  EXPECT_THAT(uuids(1), ElementsAre("a", "b", "c", "d", "e"));
+  EXPECT_THAT(uuids(2), ElementsAre("a,b", "c,d"));
+  EXPECT_THAT(uuids(5), ElementsAre("a,b,c,d,e"));
+  const absl::Status few = SetsOfGpus(gpus, 8).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(few));
+  EXPECT_THAT(std::string(few.message()), HasSubstr("expected at least 8 GPUs"));
+  EXPECT_THAT(std::string(few.message()), HasSubstr("got 5"));
+}
+
+TEST(SetsOfGpus, NotOfMigDevices) {
+  const std::vector<GpuState> gpus = {Card(0, "MIG-a"), Card(0, "MIG-b")};
+  EXPECT_TRUE(SetsOfGpus(gpus, 1).ok());
+  EXPECT_THAT(std::string(SetsOfGpus(gpus, 2).status().message()), HasSubstr("got MIG devices"));
 }
 
 TEST(SelectGpus, ANumberOfSeveralMigDevicesIsRefused) {
@@ -199,6 +233,26 @@ TEST(GpuCapacity, ACardThatDoesNotAnswerIsAnError) {
   EXPECT_TRUE(absl::IsUnavailable(capacity.Profile().status()));
 }
 
+TEST(GpuSetCapacity, IsThatOfTheSmallestGpu) {
+  FakeProbe large;
+  FakeProbe small;
+  small.card_ = Card(1, "GPU-b");
+  small.card_.free = GiB(60);
+  small.card_.used = GiB(10);
+  std::vector<std::unique_ptr<GpuCapacity>> gpus;
+  gpus.push_back(std::make_unique<GpuCapacity>(large, "GPU-a", std::nullopt));
+  gpus.push_back(std::make_unique<GpuCapacity>(small, "GPU-b", std::nullopt));
+  GpuSetCapacity set(std::move(gpus));
+  EXPECT_EQ(set.Profile()->uuid, "GPU-b");
+  EXPECT_EQ(set.Profile()->total, GiB(70));
+  EXPECT_EQ(*set.Available(), GiB(60));
+  large.card_.free = GiB(30);
+  EXPECT_EQ(*set.Available(), GiB(30));
+  large.lost_ = true;
+  EXPECT_TRUE(absl::IsUnavailable(set.Available().status()));
+  EXPECT_TRUE(absl::IsUnavailable(set.Profile().status()));
+}
+
 // ---- Several GPUs ----
 
 TEST(Fleet, TheGravestCodeStandsForAll) {
@@ -220,10 +274,12 @@ TEST(Fleet, TheGravestCodeStandsForAll) {
 }
 
 TEST(Fleet, EachCardsWorkerIsGivenItsCardLast) {
-  EXPECT_THAT(GpuArguments({"--gpu", "all", "--stay"}, Card(1, "GPU-b"), ""),
+  const std::vector<GpuState> one = {Card(1, "GPU-b")};
+  EXPECT_THAT(GpuArguments({"--gpu", "all", "--stay"}, one, ""),
               ElementsAre("--gpu", "all", "--stay", "--gpu", "GPU-b"));
-  EXPECT_THAT(GpuArguments({"--gpu", "all"}, Card(1, "GPU-b"), "node7:gpu1"),
-              ElementsAre("--gpu", "all", "--gpu", "GPU-b", "--name", "node7:gpu1"));
+  const std::vector<GpuState> set = {Card(1, "GPU-b"), Card(2, "GPU-c")};
+  EXPECT_THAT(GpuArguments({"--gpu", "all"}, set, "node7:gpu1"),
+              ElementsAre("--gpu", "all", "--gpu", "GPU-b,GPU-c", "--name", "node7:gpu1"));
 }
 
 TEST(Fleet, WaitsForEveryWorker) {

@@ -141,6 +141,12 @@ TEST_F(WorkerOptionsTest, WrongCommandLinesAreOneLineAndStatus78) {
       {{"--device", "cpu", "--memory-limit", "0"}, "at least 1.00 MiB"},
       {{"--device", "tpu"}, "tpu"},
       {{"--gpu", "0", "--device", "cpu", "--memory-limit", "1GiB"}, "expected one of the two"},
+      {{"--gpus-per-trial", "4"},
+       "--gpus-per-trial 4: expected --allow-commands or --trainer too; hpo-trainer trains on one "
+       "GPU"},
+      {{"--gpus-per-trial", "2", "--trainer", "t", "--device", "cpu", "--memory-limit", "1GiB"},
+       "--gpus-per-trial and --device cpu: expected one of the two"},
+      {{"--gpus-per-trial", "0", "--trainer", "t"}, "--gpus-per-trial"},
       {{"--train", "/nowhere/rows.jsonl"}, "/nowhere/rows.jsonl"},
       {{"--sever", "x"}, "--server"},
       {{"--max-trials", "-1"}, "--max-trials"},

@@ -179,5 +179,24 @@ TEST(CommandTemplate, AJobHasItsPlanAndItsPaths) {
   EXPECT_EQ(values.at("output_dir"), "/out");
 }
 
+TEST(CommandTemplate, RanksShareTheEffectiveBatch) {
+  TrainerJob job;
+  job.task.trainer.gpus = 4;
+  const auto values = JobValues(job, {.effective_batch = 64, .micro_batch = 8});
+  EXPECT_EQ(values.at("gpus"), "4");
+  EXPECT_EQ(values.at("micro_batch"), "8");
+  EXPECT_EQ(values.at("accumulation"), "2");
+  const std::pair<MemoryPlan, int64_t> cases[] = {
+      {{.effective_batch = 64, .micro_batch = 64}, 16},
+      {{.effective_batch = 64, .micro_batch = 4}, 4},
+      {{.effective_batch = 6, .micro_batch = 6}, 2},
+      {{.effective_batch = 1, .micro_batch = 1}, 1},
+  };
+  for (const auto& [plan, expected] : cases) {
+    EXPECT_EQ(PlanOfRank(plan, 4).micro_batch, expected);
+    EXPECT_EQ(PlanOfRank(plan, 1), plan);
+  }
+}
+
 }  // namespace
 }  // namespace hpo::command

@@ -135,6 +135,16 @@ const Row kRows[] = {
      {"CUDA out of memory."},
      Oom(OomKind::kConfiguration, 0),
      "CUDA out of memory."},
+    {"out of memory in a rank",
+     Facts(kBadly),
+     {"[rank1]: torch.OutOfMemoryError: CUDA out of memory."},
+     Oom(OomKind::kConfiguration, 0),
+     "rank 1: torch.OutOfMemoryError: CUDA out of memory."},
+    {"out of the host's memory in a rank",
+     Facts(kBadly),
+     {"[rank0]: MemoryError"},
+     Oom(OomKind::kHost, 0),
+     "rank 0: MemoryError"},
     {"out of the host's memory",
      Facts(kBadly),
      {"MemoryError"},
@@ -194,6 +204,14 @@ TEST(JudgeRun, GivesOnASigkillOfAnother) {
   EXPECT_EQ(JudgeRun(OverLimit(std::nullopt), Printed({})).signal, 0) << "ours";
   EXPECT_EQ(JudgeRun(Stopped("drain", kKilled), Printed({})).signal, 0) << "ours";
   EXPECT_EQ(JudgeRun(Facts(kKilled), Printed(kOutOfMemory)).signal, 0) << "it told why";
+}
+
+// The launcher says so and ends with a status of its own.
+TEST(JudgeRun, GivesOnASigkillOfARank) {
+  const Lines killed = {"Root Cause (first observed failure):", "  rank      : 1 (local_rank: 1)",
+                        "  exitcode  : -9 (pid: 7)"};
+  EXPECT_EQ(JudgeRun(Facts(kBadly), Printed(killed)).signal, SIGKILL);
+  EXPECT_EQ(JudgeRun(Facts(kBadly), Printed({"ValueError"})).signal, 0);
 }
 
 TEST(JudgeRun, AProgramThatIsNotThereCannotStart) {

@@ -96,6 +96,29 @@ TEST_F(RunCommandTest, ReportsWhatItPrintsAndEndsWithTheLast) {
   EXPECT_GT(end.message.memory.live_peak.count, 0);
 }
 
+TEST_F(RunCommandTest, ARankThatRunsOutOfMemoryIsNamedAndAllRunAgainSmaller) {
+  job_.task.trainer.gpus = 2;
+  job_.task.plan = {.effective_batch = 16, .micro_batch = 16};
+  const std::string program = R"(if [ {micro_batch} -gt 4 ]; then
+      echo "[rank1]: torch.OutOfMemoryError: CUDA out of memory."; exit 1; fi
+      echo '{"acc": {gpus}{accumulation}}')";
+  const CommandEnd end = Run(program);
+  EXPECT_EQ(As<Completed>(end).metrics.at("acc"), 22.0);
+  EXPECT_EQ(end.message.final_plan.micro_batch, 4);
+  const std::vector<LogMessage> logs = events_.Of<LogMessage>();
+  ASSERT_EQ(logs.size(), 1U);
+  EXPECT_EQ(logs[0].text,
+            "rank 1: torch.OutOfMemoryError: CUDA out of memory.; runs again with the micro-batch "
+            "4");
+}
+
+TEST_F(RunCommandTest, RanksFindTheJobInTheirEnvironment) {
+  const std::string program = R"(echo "{\"acc\": ${HPO_TRIAL_JOB:+1}0}" # {lr})";
+  EXPECT_EQ(As<Completed>(Run(program)).metrics.at("acc"), 0.0) << "one GPU: a channel";
+  job_.task.trainer.gpus = 2;
+  EXPECT_EQ(As<Completed>(Run(program)).metrics.at("acc"), 10.0);
+}
+
 TEST_F(RunCommandTest, TakesMetricsFromAFileThatTheProgramHasWritten) {
   const std::string path = "{output_dir}/metrics.json";
   EXPECT_THAT(

@@ -213,6 +213,8 @@ class ServedTrainer {
   ServedTrainer(const ServedTrainer&) = delete;
   ServedTrainer& operator=(const ServedTrainer&) = delete;
 
+  void Signal(int number) { ASSERT_EQ(::kill(pid_, number), 0); }
+
   void Send(const DownMessage& message) {
     const std::string line = EncodeDown(message) + "\n";
     ASSERT_EQ(::write(fd_, line.data(), line.size()), static_cast<ssize_t>(line.size()));
@@ -271,6 +273,19 @@ TEST(TrainerProgram, ServesJobsOneAfterAnotherUntilTheShutdown) {
     EXPECT_EQ(std::holds_alternative<Completed>(*outcome.outcome), fits);
     EXPECT_TRUE(outcome.clean);
   }
+  trainer.Send(ShutdownRequest{});
+  EXPECT_EQ(trainer.ExitStatus(), 0);
+}
+
+// Slurm signals every process of a job step. What is to happen is the worker's to say.
+TEST(TrainerProgram, LeavesSignalsToTheWorker) {
+  const TinyTrial trial;
+  ServedTrainer trainer;
+  ASSERT_TRUE(std::holds_alternative<Hello>(trainer.Receive()));
+  trainer.Signal(SIGTERM);
+  trainer.Send(trial.Job());
+  const auto outcome = trainer.ReceiveUntil<OutcomeMessage>();
+  EXPECT_TRUE(std::holds_alternative<Completed>(outcome.outcome.value()));
   trainer.Send(ShutdownRequest{});
   EXPECT_EQ(trainer.ExitStatus(), 0);
 }

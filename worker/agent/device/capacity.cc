@@ -1,3 +1,4 @@
+// Tested by tests/worker/agent/device_choice_test.cc.
 #include "worker/agent/device/capacity.h"
 
 #include <unistd.h>
@@ -89,6 +90,32 @@ void GpuCapacity::TrainerStarting() {
 void GpuCapacity::TrainerRuns(std::optional<pid_t> pid) {
   absl::MutexLock lock(&mutex_);
   trainer_ = pid;
+}
+
+absl::StatusOr<DeviceProfile> GpuSetCapacity::Profile() {
+  HPO_ASSIGN_OR_RETURN(DeviceProfile smallest, gpus_.front()->Profile());
+  for (const std::unique_ptr<GpuCapacity>& gpu : gpus_) {
+    HPO_ASSIGN_OR_RETURN(DeviceProfile profile, gpu->Profile());
+    if (profile.total < smallest.total) smallest = std::move(profile);
+  }
+  return smallest;
+}
+
+absl::StatusOr<Bytes> GpuSetCapacity::Available() {
+  HPO_ASSIGN_OR_RETURN(Bytes least, gpus_.front()->Available());
+  for (const std::unique_ptr<GpuCapacity>& gpu : gpus_) {
+    HPO_ASSIGN_OR_RETURN(const Bytes available, gpu->Available());
+    least = std::min(least, available);
+  }
+  return least;
+}
+
+void GpuSetCapacity::TrainerStarting() {
+  for (const std::unique_ptr<GpuCapacity>& gpu : gpus_) gpu->TrainerStarting();
+}
+
+void GpuSetCapacity::TrainerRuns(std::optional<pid_t> pid) {
+  for (const std::unique_ptr<GpuCapacity>& gpu : gpus_) gpu->TrainerRuns(pid);
 }
 
 }  // namespace hpo::agent

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -74,6 +75,23 @@ class GpuCapacity final : public DeviceCapacity {
   absl::Mutex mutex_;
   std::set<int64_t> strangers_ ABSL_GUARDED_BY(mutex_);  // listed before our trainer started
   std::optional<pid_t> trainer_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Several GPUs of one trial: what the smallest has, as each rank needs about the same. The profile
+// is that of the GPU with the least memory.
+class GpuSetCapacity final : public DeviceCapacity {
+ public:
+  // At least one.
+  explicit GpuSetCapacity(std::vector<std::unique_ptr<GpuCapacity>> gpus)
+      : gpus_(std::move(gpus)) {}
+
+  absl::StatusOr<DeviceProfile> Profile() override;
+  absl::StatusOr<Bytes> Available() override;
+  void TrainerStarting() override;
+  void TrainerRuns(std::optional<pid_t> pid) override;
+
+ private:
+  const std::vector<std::unique_ptr<GpuCapacity>> gpus_;
 };
 
 }  // namespace hpo::agent

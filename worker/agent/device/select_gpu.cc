@@ -1,3 +1,4 @@
+// Tested by tests/worker/agent/device_choice_test.cc.
 #include "worker/agent/device/select_gpu.h"
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/base/status.h"
 
 namespace hpo::agent {
@@ -77,9 +80,50 @@ absl::StatusOr<VisibleGpus> SelectGpus(std::span<const GpuState> gpus,
     return Annotate(NoneVisible(gpus, visible, variables), absl::StrCat("--gpu ", selector));
   }
   if (selector == "visible" || selector == "all") return visible;
-  HPO_ASSIGN_OR_RETURN(GpuState gpu, SelectOne(gpus, visible, variables, selector));
-  visible.gpus = {std::move(gpu)};
+  std::vector<GpuState> chosen;
+  for (const std::string& one : std::vector<std::string>(absl::StrSplit(selector, ','))) {
+    HPO_ASSIGN_OR_RETURN(GpuState gpu, SelectOne(gpus, visible, variables, one));
+    const auto is_same = [&](const GpuState& other) { return other.uuid == gpu.uuid; };
+    if (std::any_of(chosen.begin(), chosen.end(), is_same)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--gpu ", selector, ": expected each GPU once, got ", one, " again"));
+    }
+    chosen.push_back(std::move(gpu));
+  }
+  visible.gpus = std::move(chosen);
   return visible;
+}
+
+std::string UuidsOf(std::span<const GpuState> gpus) {
+  return absl::StrJoin(
+      gpus, ",", [](std::string* out, const GpuState& gpu) { absl::StrAppend(out, gpu.uuid); });
+}
+
+absl::StatusOr<std::vector<std::vector<GpuState>>> SetsOfGpus(std::span<const GpuState> gpus,
+                                                              int size) {
+  const auto per_set = static_cast<size_t>(size);
+  if (gpus.size() < per_set) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "expected at least ", size,
+        " GPUs, as each trial takes so many (--gpus-per-trial, or "
+        "trainer.gpus of the study), got ",
+        gpus.size(), ": ", DescribeGpus(gpus), "; give this worker more GPUs, or the study fewer"));
+  }
+  const bool has_mig = std::any_of(gpus.begin(), gpus.end(), [](const GpuState& gpu) {
+    return absl::StartsWith(gpu.uuid, "MIG-");
+  });
+  if (per_set > 1 && has_mig) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "expected whole GPUs, as each trial takes ", size,
+        " (--gpus-per-trial, or trainer.gpus of the study), got MIG devices: ", DescribeGpus(gpus),
+        "; CUDA shows a process one MIG device alone"));
+  }
+  std::vector<std::vector<GpuState>> sets;
+  for (size_t i = 0; i + per_set <= gpus.size(); i += per_set) {
+    sets.emplace_back(gpus.begin() + static_cast<std::ptrdiff_t>(i),
+                      gpus.begin() + static_cast<std::ptrdiff_t>(i + per_set));
+  }
+  return sets;
 }
 
 }  // namespace hpo::agent

@@ -38,8 +38,9 @@ WorkerFacts OwnFacts(const AgentOptions& options, const TrainerSlot& slot,
           .plans = slot.hello().Has("plan"),
           .models = services.models.models,
           .process = OwnProcess(),
-          .preflight = services.preflight == nullptr ? PreflightAbility::kNone
-                                                     : services.preflight->ability};
+          .preflight =
+              services.preflight == nullptr ? PreflightAbility::kNone : services.preflight->ability,
+          .gpus = options.gpus};
 }
 
 // What the server is told of what cannot be used: of folders with thousands of others not all, but

@@ -39,6 +39,7 @@ struct AgentOptions {
   std::string worker;         // human name
   std::string version;        // of hpo-worker
   std::string device;         // as the trainer gets it: "cpu", "cuda:0"
+  int64_t gpus = 1;           // WorkerFacts
   std::string instance_file;  // the instance key of the last process that registered from here
   std::string runs_folder;    // attempts' files go to STUDY/TRIAL-ATTEMPT below it
   std::string server;         // for messages

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/spawn.h"
 #include "spdlog/spdlog.h"
+#include "worker/agent/device/select_gpu.h"
 
 namespace hpo::agent {
 namespace {
@@ -84,10 +85,10 @@ ExitCode CombineExitCodes(std::span<const int> codes) {
   return kGravestFirst[gravest];
 }
 
-std::vector<std::string> GpuArguments(const std::vector<std::string>& own, const GpuState& gpu,
-                                      const std::string& name) {
+std::vector<std::string> GpuArguments(const std::vector<std::string>& own,
+                                      std::span<const GpuState> gpus, const std::string& name) {
   std::vector<std::string> arguments = own;
-  arguments.insert(arguments.end(), {"--gpu", gpu.uuid});
+  arguments.insert(arguments.end(), {"--gpu", UuidsOf(gpus)});
   if (!name.empty()) arguments.insert(arguments.end(), {"--name", name});
   return arguments;
 }

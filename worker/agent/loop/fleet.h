@@ -1,5 +1,5 @@
-// One worker process for each of several GPUs, started from this one; `--workers N`: several on the
-// CPU. One thread.
+// One worker process for each of several GPUs, or sets of them, started from this one; `--workers
+// N`: several on the CPU. One thread.
 #pragma once
 
 #include <span>
@@ -16,10 +16,10 @@ namespace hpo::agent {
 // (another program's, or 128 + signal) count as internal errors.
 ExitCode CombineExitCodes(std::span<const int> codes);
 
-// The arguments of one GPU's worker: those given to this process, with the GPU and the name, where
-// there is one, put behind them (the last one counts).
-std::vector<std::string> GpuArguments(const std::vector<std::string>& own, const GpuState& gpu,
-                                      const std::string& name);
+// The arguments of one GPU's worker, or of that of several: those given to this process, with the
+// GPUs and the name, where there is one, put behind them (the last one counts).
+std::vector<std::string> GpuArguments(const std::vector<std::string>& own,
+                                      std::span<const GpuState> gpus, const std::string& name);
 
 // The arguments of the CPU's worker `number` of several; `name` is the name of all of them.
 std::vector<std::string> CpuArguments(const std::vector<std::string>& own, const std::string& name,

@@ -29,6 +29,9 @@ absl::Status CheckNeeds(const DryRunNeeds& needs) {
         "dry runs are for programs of your own, whose command has placeholders such as {train.lr} "
         "or reads HPO_PARAMS");
   }
+  if (needs.gpus > 1) {
+    return lacks("a dry run emulates one GPU, and trials of this worker take ", needs.gpus);
+  }
   if (needs.plans) {
     return lacks(
         "the command has {micro_batch}: after an out-of-memory error the program runs again with a "

@@ -17,6 +17,7 @@ struct DryRunNeeds {
   bool is_plain_program = false;  // WorkerOptions::IsPlainProgram
   bool plans = false;             // {micro_batch} is in its command
   DeviceProfile device;
+  int64_t gpus = 1;  // that a trial takes
 };
 
 // Why no dry run can be made, as far as options and device say. Pure.

@@ -95,6 +95,7 @@ StudyData FromProto(const v1::ServedStudy& proto) {
                   .task = proto.task(),
                   .command = {proto.command().begin(), proto.command().end()},
                   .workdir = proto.workdir(),
+                  .gpus = proto.has_gpus() ? proto.gpus() : 1,
                   .parameters = {proto.parameters().begin(), proto.parameters().end()}};
   if (proto.has_end()) {
     study.end = FinishedStudy{

@@ -29,6 +29,7 @@ struct StudyData {
   std::string task = "text-classification";
   std::vector<std::string> command;  // TrainerSpec
   std::string workdir;
+  int64_t gpus = 1;                          // that each trial takes
   std::vector<std::string> parameters = {};  // names; a trial may have some of them only
   // Why nothing of it runs any more; nullopt: it still runs.
   std::optional<FinishedStudy> end = {};

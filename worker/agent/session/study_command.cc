@@ -30,8 +30,10 @@ absl::StatusOr<std::optional<StudyCommand>> OnlyCommand(const std::vector<StudyD
   for (const StudyData& study : studies) {
     if (study.command.empty()) continue;
     names.push_back(study.study);
-    found =
-        StudyCommand{.study = study.study, .command = CommandOf(study), .workdir = study.workdir};
+    found = StudyCommand{.study = study.study,
+                         .command = CommandOf(study),
+                         .workdir = study.workdir,
+                         .gpus = study.gpus};
   }
   if (names.size() <= 1) return found;
   return absl::InvalidArgumentError(
@@ -72,11 +74,15 @@ std::vector<FinishedStudy> TakeEnded(std::vector<StudyData>& studies) {
   return ended;
 }
 
-}  // namespace
+// Exactly one of the two has elements.
+struct FoundStudies {
+  std::vector<StudyData> running;  // served
+  std::vector<FinishedStudy> ended;
+};
 
-absl::StatusOr<FoundCommand> FindStudyCommand(CoordinatorClient& client,
-                                              const CommandSearch& search, Backoff pauses,
-                                              StopSignal& stop) {
+// Waits until a served study runs or all have ended.
+absl::StatusOr<FoundStudies> AwaitStudies(CoordinatorClient& client, const CommandSearch& search,
+                                          Backoff pauses, StopSignal& stop) {
   const absl::Time deadline = absl::Now() + search.connect_timeout;
   WaitLog log;
   for (;;) {
@@ -87,11 +93,8 @@ absl::StatusOr<FoundCommand> FindStudyCommand(CoordinatorClient& client,
                                                    study.study) == search.served.end();
       });
       std::vector<FinishedStudy> ended = TakeEnded(*studies);
-      if (!studies->empty()) {
-        HPO_ASSIGN_OR_RETURN(std::optional<StudyCommand> command, OnlyCommand(*studies));
-        return FoundCommand{.command = std::move(command)};
-      }
-      if (!ended.empty() && !search.stay) return FoundCommand{.ended = std::move(ended)};
+      if (!studies->empty()) return FoundStudies{.running = *std::move(studies)};
+      if (!ended.empty() && !search.stay) return FoundStudies{.ended = std::move(ended)};
       log.Waits(WhatIsAwaited(search, !ended.empty()));
     } else {
       if (ReactionTo(Rpc::kListStudies, studies.status(), "") == Reaction::kEnd) {
@@ -106,6 +109,34 @@ absl::StatusOr<FoundCommand> FindStudyCommand(CoordinatorClient& client,
     }
     if (stop.WaitFor(pauses.Next())) return absl::CancelledError("told to stop");
   }
+}
+
+}  // namespace
+
+absl::StatusOr<FoundCommand> FindStudyCommand(CoordinatorClient& client,
+                                              const CommandSearch& search, Backoff pauses,
+                                              StopSignal& stop) {
+  HPO_ASSIGN_OR_RETURN(FoundStudies found, AwaitStudies(client, search, std::move(pauses), stop));
+  if (found.running.empty()) return FoundCommand{.ended = std::move(found.ended)};
+  HPO_ASSIGN_OR_RETURN(std::optional<StudyCommand> command, OnlyCommand(found.running));
+  return FoundCommand{.command = std::move(command)};
+}
+
+absl::StatusOr<int64_t> FindGpusPerTrial(CoordinatorClient& client, const CommandSearch& search,
+                                         Backoff pauses, StopSignal& stop) {
+  HPO_ASSIGN_OR_RETURN(const FoundStudies found,
+                       AwaitStudies(client, search, std::move(pauses), stop));
+  std::optional<int64_t> gpus;
+  for (const StudyData& study : found.running) {
+    if (gpus.value_or(study.gpus) != study.gpus) {
+      spdlog::warn(
+          "the studies of this server take different numbers of GPUs for a trial: give --study or "
+          "--gpus-per-trial; this worker takes 1");
+      return 1;
+    }
+    gpus = study.gpus;
+  }
+  return gpus.value_or(1);
 }
 
 }  // namespace hpo::agent

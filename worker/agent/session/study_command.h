@@ -17,6 +17,7 @@ struct StudyCommand {
   std::string study;
   std::string command;  // for /bin/sh, with its placeholders
   std::string workdir;  // it runs there; empty: in the worker's folder
+  int64_t gpus = 1;     // that each trial takes
   bool operator==(const StudyCommand&) const = default;
 };
 
@@ -43,5 +44,11 @@ struct FoundCommand {
 absl::StatusOr<FoundCommand> FindStudyCommand(CoordinatorClient& client,
                                               const CommandSearch& search, Backoff pauses,
                                               StopSignal& stop);
+
+// The number of GPUs that each trial of the served studies takes, where they agree; 1 where they do
+// not, or none runs. Waits as FindStudyCommand.
+//   Cancelled, Unavailable, others  as FindStudyCommand
+absl::StatusOr<int64_t> FindGpusPerTrial(CoordinatorClient& client, const CommandSearch& search,
+                                         Backoff pauses, StopSignal& stop);
 
 }  // namespace hpo::agent

@@ -273,6 +273,8 @@ int Run(const Arguments& arguments) {
                                           "alone use --job FILE")));
   }
   MessageChannel channel(*fd);
+  // Slurm sends it to every process of a job step: the worker has it, too, and asks to stop.
+  std::signal(SIGTERM, SIG_IGN);
   return Serve(channel, *torch_build, *tokens);
 }
 

@@ -28,6 +28,11 @@ absl::Status CheckJob(const TrainerJob& job, const TrainingOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("task: expected ", TaskNames(), ", got '", job.task.trainer.task, "'"));
   }
+  if (job.task.trainer.gpus != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gpus: expected 1, as hpo-trainer trains on one GPU, got ",
+                     job.task.trainer.gpus, "; a program of your own can use several"));
+  }
   HPO_RETURN_IF_ERROR(Annotate(CheckMetric(*kind, job.task.objective.metric), "objective.metric"));
   const bool has_classes = *kind == TaskKind::kTextClassification || AsksQueries(*kind);
   if (!has_classes && (options.config.weighs_classes || options.config.smooths_labels)) {

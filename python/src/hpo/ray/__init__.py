@@ -151,10 +151,11 @@ class Fleet:
 
     def _begin(self, index: int) -> None:
         environment = {**self._environment, "HPO_WORKER_NAME": f"ray-{self.name}-{index}"}
-        # One task for `run`, and room for `stop` beside it: the methods are coroutines of one thread.
+        # One task for `run`, and room for `stop` at the same time: the methods are coroutines of one thread. The environment is
+        # an argument and no runtime environment, which Ray's dashboard shows, with the secret, to whoever sees it.
         actor = self._ray.remote(_Worker).options(
             name=f"worker-{index}", namespace=self._namespace, max_restarts=-1, max_task_retries=-1, max_concurrency=4,
-            runtime_env={"env_vars": environment}, **self._actor).remote(self._command, environment)
+            **self._actor).remote(self._command, environment)
         self._workers[index] = actor
         self._runs[actor.run.remote()] = index
 
@@ -172,7 +173,10 @@ class Fleet:
             self._ray.kill(self._workers.pop(index))
 
     def _end(self, indices: "list[int]") -> None:
-        stopping = [self._workers[index].stop.remote() for index in indices]
+        # An actor for which the cluster has no room has nothing to save.
+        ready = {self._workers[index].__ray_ready__.remote(): index for index in indices}
+        begun: "list[Any]" = self._ray.wait(list(ready), num_returns=len(ready), timeout=_ANSWERS_S)[0] if ready else []
+        stopping = [self._workers[ready[one]].stop.remote() for one in begun]
         if stopping:
             self._ray.wait(stopping, num_returns=len(stopping), timeout=_STOP_S)
         for index in indices:
@@ -183,14 +187,15 @@ class Fleet:
 @checked
 def fleet(workers: int, *, name: str = "workers", study: "str | None" = None, server: "str | None" = None,
           gpus_per_worker: float = 1, cpus_per_worker: float = 1, gpu_type: "str | None" = None,
-          checkpoints: "str | os.PathLike[str] | None" = None, options: Sequence[str] = (),
-          resources: "Mapping[str, float] | None" = None) -> Fleet:
+          memory_per_worker: "int | None" = None, checkpoints: "str | os.PathLike[str] | None" = None,
+          options: Sequence[str] = (), resources: "Mapping[str, float] | None" = None) -> Fleet:
     """Starts `workers` workers of hpo as actors on the cluster that this process is connected to (ray.init).
 
     `server`: address of a server without TLS; default: HPO_JOIN, HPO_JOIN_FILE or HPO_SERVER of this process, whose
-    value the actors get by their runtime environment. `study`: the only one to serve. `name`: of the fleet; a fleet of
+    value the actors get. `study`: the only one to serve. `name`: of the fleet; a fleet of
     a name runs once on a cluster. `gpus_per_worker`: 0 runs trials on CPUs, and `options` then name the memory:
-    ["--memory-limit", "4GiB"]. `gpu_type`: Ray's name of an accelerator, such as "A100". `checkpoints`: a folder that
+    ["--memory-limit", "4GiB"]. `gpu_type`: Ray's name of an accelerator, such as "A100".
+    `memory_per_worker`: bytes of host memory that Ray sets aside for each. `checkpoints`: a folder that
     all nodes share. `options`: more options of hpo-worker. `resources`: Ray's custom resources of each worker."""
     ray = imported("ray", "hpo.ray")
     if isinstance(workers, bool) or not isinstance(cast(object, workers), int) or workers < 1:
@@ -203,6 +208,8 @@ def fleet(workers: int, *, name: str = "workers", study: "str | None" = None, se
     actor: "dict[str, Any]" = {"num_gpus": gpus_per_worker, "num_cpus": cpus_per_worker}
     if gpu_type is not None:
         actor["accelerator_type"] = gpu_type
+    if memory_per_worker is not None:
+        actor["memory"] = memory_per_worker
     if resources is not None:
         actor["resources"] = dict(resources)
     command = _command(gpus_per_worker, study, checkpoints, options)
@@ -215,12 +222,12 @@ def fleet(workers: int, *, name: str = "workers", study: "str | None" = None, se
 def connect(address: str = "auto") -> None:
     """ray.init for a cluster that is there. One line where none is, or where it is of another version."""
     ray = imported("ray", "hpo.ray")
-    _check_answers(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address)
+    check_answers(os.environ.get("RAY_ADDRESS", address) if address == "auto" else address)
     try:
         ray.init(address=address, log_to_driver=True)
     except ConnectionError as error:
         raise HpoError(f"no cluster of Ray at {address}: expected a running one, such as of `ray start --head` "
-                       f"({_first_line(error)})") from None
+                       f"({first_line(error)})") from None
     except RuntimeError as error:
         text = " ".join(str(error).split())
         if "ersion mismatch" not in text:
@@ -230,7 +237,7 @@ def connect(address: str = "auto") -> None:
                        f"as a job on it: hpo fleet ray --submit ({text})") from None
 
 
-def _check_answers(address: str) -> None:
+def check_answers(address: str) -> None:
     """Ray itself tries for minutes where nothing listens."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or "://" in host:
@@ -267,7 +274,10 @@ def run(workers: int, **given: Any) -> int:
 
 
 def resize(name: str, workers: int) -> None:
-    """Changes the number of workers of a fleet that another process, such as a job, runs on the same cluster."""
+    """Changes the number of workers of a fleet that another process, such as a job, runs on the same cluster. 0 ends
+    it: all workers save and requeue their trials."""
+    if isinstance(workers, bool) or not isinstance(cast(object, workers), int) or workers < 0:
+        raise InvalidInput(f"workers: expected a whole number from 0, got {workers!r}")
     ray = imported("ray", "hpo.ray")
     if not ray.is_initialized():
         connect()
@@ -278,7 +288,7 @@ def resize(name: str, workers: int) -> None:
     ray.get(size.set.remote(workers))
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 

@@ -5,10 +5,9 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <sstream>
 
-#include "tests/cli/fleet/engines/fake_programs.h"
-#include "tests/fakes/temporary_folder.h"
+#include "common/files/read_file.h"
+#include "tests/cli/fleet/engines/engine_test.h"
 
 namespace hpo::cli {
 namespace {
@@ -21,17 +20,18 @@ using testing::StartsWith;
 
 constexpr char kTwo[] = "6_0|RUNNING|n1|0:31|None|hpo-toy\n6_1|PENDING||0:00|Resources|hpo-toy\n";
 
-class SlurmEngineTest : public testing::Test {
- protected:
-  FleetPlan Plan() {
-    FleetPlan plan{.name = "toy", .study = "toy", .workers = 2};
-    plan.server.address = "10.0.0.1:50051";
-    plan.folder = folder_.path() + "/fleets/toy";
-    return plan;
-  }
+// scontrol, which writes the script of a job to the file that its last word names.
+EngineMeans WithScript(FakePrograms& programs, const std::string& script) {
+  EngineMeans means = programs.means();
+  means.run = [run = means.run, script](const std::vector<std::string>& words) {
+    if (words[0] == "scontrol") std::ofstream(words.back()) << script;
+    return run(words);
+  };
+  return means;
+}
 
-  TemporaryFolder folder_;
-  FakePrograms programs_;
+class SlurmEngineTest : public EngineTest {
+ protected:
   SlurmEngine engine_{programs_.means(), "/bin/hpo-worker", "me"};
 };
 
@@ -42,16 +42,13 @@ TEST_F(SlurmEngineTest, SubmitsTheScriptThatItKeeps) {
   ASSERT_TRUE(submitted.ok()) << submitted.status();
   EXPECT_EQ(submitted->id, "17");
   EXPECT_EQ(programs_.calls.back(), "sbatch --parsable " + submitted->kept);
-  std::stringstream kept;
-  kept << std::ifstream(submitted->kept).rdbuf();
-  EXPECT_EQ(kept.str(), engine_.Script(Plan()));
+  EXPECT_EQ(ReadFile(submitted->kept).value(), engine_.Script(Plan()));
 }
 
 TEST_F(SlurmEngineTest, KeepsTheSecretInAFileOfItsOwnersAlone) {
   programs_.Add("squeue", {});
   programs_.Add("sbatch", {.output = "17\n"});
-  FleetPlan plan = Plan();
-  plan.server = {.join = "hpo1.hash.SECRET@host:50051"};
+  const FleetPlan plan = PlanWithSecret();
   ASSERT_TRUE(engine_.Submit(plan).ok());
   const std::string file = plan.folder + "/join";
   struct stat facts {};
@@ -106,12 +103,42 @@ TEST_F(SlurmEngineTest, GrowsByTheScriptThatSlurmHas) {
   programs_.Add("squeue", {.output = kTwo});
   programs_.Add("scontrol", {});
   programs_.Add("sbatch", {.output = "18\n"});
-  const auto done = engine_.Scale("toy", 5);
+  SlurmEngine engine(WithScript(programs_, "#!/bin/bash\n"), "/bin/hpo-worker", "me");
+  const auto done = engine.Scale("toy", 5);
   ASSERT_TRUE(done.ok()) << done.status();
   EXPECT_EQ(*done, "submitted 3 workers more");
   EXPECT_THAT(programs_.calls,
               ElementsAre(HasSubstr("--name=hpo-toy"), StartsWith("scontrol write batch_script 6 "),
                           StartsWith("sbatch --parsable --array=0-2 ")));
+}
+
+TEST_F(SlurmEngineTest, KeepsTheLimitOfThoseThatRunWhenItGrows) {
+  struct Case {
+    const char* limit;
+    int workers;
+    const char* options;
+  };
+  // Two tasks wait or run.
+  const Case cases[] = {
+      {"", 5, "--array=0-2 "},
+      {"%8", 5, "--array=0-2 "},
+      {"%4", 5, "--array=0-2%2 "},
+      {"%2", 5, "--array=0-2%2 --dependency=afterany:6 "},
+      {"%1", 3, "--array=0-0%1 --dependency=afterany:6 "},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.limit);
+    FakePrograms programs;
+    programs.Add("squeue", {.output = kTwo});
+    programs.Add("scontrol", {});
+    programs.Add("sbatch", {.output = "18\n"});
+    SlurmEngine engine(
+        WithScript(programs, absl::StrCat("#!/bin/bash\n#SBATCH --array=0-1", each.limit, "\n")),
+        "/bin/hpo-worker", "me");
+    ASSERT_TRUE(engine.Scale("toy", each.workers).ok());
+    EXPECT_THAT(programs.calls.back(),
+                StartsWith(absl::StrCat("sbatch --parsable ", each.options, "/")));
+  }
 }
 
 TEST_F(SlurmEngineTest, ShrinksByThoseThatWaitFirst) {

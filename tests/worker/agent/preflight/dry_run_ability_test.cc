@@ -34,6 +34,7 @@ TEST(CheckNeeds, NamesWhatIsLacking) {
   EXPECT_THAT(lacks([](DryRunNeeds& n) { n.is_plain_program = false; }),
               HasSubstr("programs of your own"));
   EXPECT_THAT(lacks([](DryRunNeeds& n) { n.plans = true; }), HasSubstr("{micro_batch}"));
+  EXPECT_THAT(lacks([](DryRunNeeds& n) { n.gpus = 2; }), HasSubstr("trials of this worker take 2"));
   EXPECT_THAT(lacks([](DryRunNeeds& n) { n.device.capability = ""; }), HasSubstr("NVIDIA L4"));
   EXPECT_THAT(lacks([](DryRunNeeds& n) { n.device.multiprocessors = 0; }), HasSubstr("NVIDIA L4"));
 }

@@ -102,6 +102,22 @@ TEST_F(FindCommandTest, OfTheOneStudyThatHasOne) {
   EXPECT_THAT(Find({}).status().message(), ::testing::HasSubstr("got b, c; give --study NAME"));
 }
 
+TEST_F(FindCommandTest, GpusThatTheServedStudiesAgreeOn) {
+  const auto find = [this](const Names& served) {
+    return *FindGpusPerTrial(coordinator_, {.served = served, .server = "fake"},
+                             Backoff(absl::Milliseconds(1), absl::Milliseconds(1), 1), stop_);
+  };
+  const FinishedStudy end{"c", "its budget is used up"};
+  coordinator_.SetStudies({{.study = "a", .gpus = 4},
+                           {.study = "b", .gpus = 2},
+                           {.study = "c", .gpus = 8, .end = end},
+                           {.study = "d", .gpus = 4}});
+  EXPECT_EQ(find({"a", "d"}), 4);
+  EXPECT_EQ(find({"b", "c"}), 2);
+  EXPECT_EQ(find({"c"}), 1);
+  EXPECT_EQ(find({}), 1) << "they differ";
+}
+
 TEST_F(FindCommandTest, EndsWithItsStudies) {
   const FinishedStudy end{"b", "its budget is used up"};
   coordinator_.SetStudies({{.study = "a"}, {.study = "b", .command = {"run"}, .end = end}});

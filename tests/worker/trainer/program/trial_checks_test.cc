@@ -32,6 +32,10 @@ TEST(CheckJob, SaysWhatIsExpected) {
               HasSubstr("objective.metric: "));
   EXPECT_EQ(error([](TrainerJob& job) { job.task.trainer.model_init = "zero"; }),
             "model.init: expected pretrained or random, got 'zero'");
+  EXPECT_EQ(
+      error([](TrainerJob& job) { job.task.trainer.gpus = 4; }),
+      "gpus: expected 1, as hpo-trainer trains on one GPU, got 4; a program of your own can use "
+      "several");
   EXPECT_EQ(error([](TrainerJob& job) { job.task.trainer.epochs = 0; }),
             "epochs: expected at least 1, got 0");
   options.config.smooths_labels = true;

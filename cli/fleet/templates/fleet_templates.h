@@ -3,6 +3,9 @@
 
 namespace hpo::cli {
 
+extern const char kKubernetesTemplate[];
+extern const char kRayTemplate[];
+extern const char kSkyTemplate[];
 extern const char kSlurmTemplate[];
 
 }  // namespace hpo::cli

@@ -1,4 +1,4 @@
-#include "cli/fleet/engines/template_text.h"
+#include "cli/fleet/templates/template_text.h"
 
 #include <cstddef>
 #include <optional>
@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo::cli {
 namespace {
@@ -67,6 +68,11 @@ std::string FillTemplate(absl::string_view text, const std::map<std::string, std
     separator = "\n";
   }
   return filled;
+}
+
+std::string QuotedText(const std::string& text) {
+  using Json = nlohmann::json;
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace hpo::cli

@@ -17,8 +17,10 @@ std::vector<std::string> EngineNames();
 //   InvalidArgument  no such engine
 absl::StatusOr<std::unique_ptr<FleetEngine>> MakeEngine(const std::string& name, EngineMeans means);
 
-// The engine of a fleet that is named without one: the first one whose program is in PATH.
-//   NotFound  there is none
-absl::StatusOr<std::unique_ptr<FleetEngine>> FindEngine(EngineMeans means);
+// The engine of a fleet that is named without one: that of the only engine whose program is in
+// PATH, or else the first one that lists a fleet of this name (any fleet where `fleet` is empty).
+//   NotFound  no engine's program is in PATH
+absl::StatusOr<std::unique_ptr<FleetEngine>> FindEngine(EngineMeans means,
+                                                        const std::string& fleet);
 
 }  // namespace hpo::cli

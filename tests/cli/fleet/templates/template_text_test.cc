@@ -1,4 +1,4 @@
-#include "cli/fleet/engines/template_text.h"
+#include "cli/fleet/templates/template_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/fleet/engines/all_engines.h"
+#include "cli/fleet/all_engines.h"
 
 #include <pwd.h>
 #include <unistd.h>
@@ -11,6 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cli/fleet/engines/kubernetes_engine.h"
+#include "cli/fleet/engines/ray_engine.h"
+#include "cli/fleet/engines/sky_engine.h"
 #include "cli/fleet/engines/slurm_engine.h"
 #include "common/base/status.h"
 #include "common/files/user_folder.h"
@@ -25,7 +28,8 @@ struct KnownEngine {
   const char* program;  // that its user has
 };
 
-constexpr KnownEngine kEngines[] = {{"slurm", "squeue"}};
+constexpr KnownEngine kEngines[] = {
+    {"slurm", "squeue"}, {"ray", "ray"}, {"kubernetes", "kubectl"}, {"sky", "sky"}};
 
 std::string UserName() {
   const passwd* const user = getpwuid(geteuid());
@@ -54,17 +58,33 @@ absl::StatusOr<std::unique_ptr<FleetEngine>> MakeEngine(const std::string& name,
   if (name == "slurm") {
     return std::make_unique<SlurmEngine>(std::move(means), OwnProgram("hpo-worker"), UserName());
   }
+  if (name == "kubernetes") return std::make_unique<KubernetesEngine>(std::move(means));
+  if (name == "sky") return std::make_unique<SkyEngine>(std::move(means));
+  if (name == "ray") return std::make_unique<RayEngine>(std::move(means));
   return Unexpected("--engine", absl::StrJoin(EngineNames(), ", "), absl::StrCat("'", name, "'"));
 }
 
-absl::StatusOr<std::unique_ptr<FleetEngine>> FindEngine(EngineMeans means) {
+absl::StatusOr<std::unique_ptr<FleetEngine>> FindEngine(EngineMeans means,
+                                                        const std::string& fleet) {
   std::vector<std::string> programs;
+  std::vector<std::string> found;
   for (const KnownEngine& engine : kEngines) {
-    if (IsInPath(engine.program)) return MakeEngine(engine.name, std::move(means));
     programs.emplace_back(engine.program);
+    if (IsInPath(engine.program)) found.emplace_back(engine.name);
   }
-  return absl::NotFoundError(absl::StrCat("no engine of fleets here: expected one of ",
-                                          absl::StrJoin(programs, ", "), " in PATH"));
+  if (found.empty()) {
+    return absl::NotFoundError(absl::StrCat("no engine of fleets here: expected one of ",
+                                            absl::StrJoin(programs, ", "), " in PATH"));
+  }
+  if (found.size() == 1) return MakeEngine(found.front(), std::move(means));
+  for (const std::string& name : found) {
+    HPO_ASSIGN_OR_RETURN(std::unique_ptr<FleetEngine> engine, MakeEngine(name, means));
+    const absl::StatusOr<std::vector<NamedWorker>> workers = engine->List(fleet);
+    if (workers.ok() && !workers->empty()) return engine;
+  }
+  return absl::NotFoundError(absl::StrCat(fleet.empty() ? "no fleet" : "no fleet " + fleet, " on ",
+                                          absl::StrJoin(found, ", "),
+                                          "; --engine shows what one of them says"));
 }
 
 }  // namespace hpo::cli

@@ -13,4 +13,7 @@ namespace hpo::cli {
 // a placeholder whose value is empty is left out. Every placeholder must have a value.
 std::string FillTemplate(absl::string_view text, const std::map<std::string, std::string>& values);
 
+// The text as a string of JSON, which is one of YAML and of Python, too.
+std::string QuotedText(const std::string& text);
+
 }  // namespace hpo::cli

@@ -1,0 +1,44 @@
+"""The units of deploy/systemd, by systemd's own check, and the options that deploy/ gives to our programs."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from fleets import BIN
+
+DEPLOY = pathlib.Path(__file__).resolve().parents[3] / "deploy"
+
+
+class Systemd(unittest.TestCase):
+    @unittest.skipIf(shutil.which("systemd-analyze") is None, "no systemd-analyze")
+    def test_systemd_takes_the_units(self):
+        for unit in sorted((DEPLOY / "systemd").glob("*.service")):
+            with self.subTest(unit.name), tempfile.TemporaryDirectory() as folder:
+                text = unit.read_text()
+                self.assertEqual(self.said(folder, unit.name, text), "")
+                self.assertIn("Resta", self.said(folder, unit.name, text.replace("Restart=", "Restat=")))
+
+    def said(self, folder, name, text):
+        """With the programs of this build in place of /opt/hpo/bin, so that systemd finds them."""
+        path = pathlib.Path(folder, name)
+        path.write_text(text.replace("/opt/hpo/bin", str(BIN)))
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True, timeout=60,
+                              check=False)
+        return "\n".join(line for line in (done.stdout + done.stderr).splitlines() if name in line)
+
+    def test_our_programs_have_the_options(self):
+        for path in [*DEPLOY.glob("systemd/*.service"), DEPLOY / "compose.yaml", DEPLOY / "kubernetes/server.yaml"]:
+            for program in ("hpo-server", "hpo-worker"):
+                known = subprocess.run([BIN / program, "--help"], capture_output=True, text=True, timeout=60,
+                                       check=False).stdout
+                for command in re.findall(rf"{program}\b(?:,? (?:\s*)--.*|,? [^\n]*--[^\n]*)", path.read_text()):
+                    for option in re.findall(r"--[a-z-]+", command):
+                        with self.subTest(f"{path.name}: {program} {option}"):
+                            self.assertRegex(known, rf"(?m)^\s+(?:-\w,\s*)?{option}\b")
+
+
+if __name__ == "__main__":
+    unittest.main()
