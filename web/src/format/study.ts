@@ -1,0 +1,99 @@
+// What a study says, in words and numbers that pages share.
+import type { Objective, Study, TrialCounts } from "../api/messages";
+import { int, seconds } from "../api/values";
+import { plural } from "./format";
+
+export function isFinished(study: Study): boolean {
+  return study.state === "STUDY_STATE_FINISHED";
+}
+
+// "running", "paused", "waiting", "stopped", "failed", "finished".
+export function stateWord(study: Study): string {
+  if ((study.failure ?? "") !== "") return "failed";
+  if (isFinished(study)) return study.order === "STUDY_ORDER_STOP" ? "stopped" : "finished";
+  if (study.order === "STUDY_ORDER_STOP") return "stopping";
+  if (study.order === "STUDY_ORDER_PAUSE") return int(study.counts?.running) > 0 ? "pausing" : "paused";
+  if (int(study.counts?.running) > 0) return "running";
+  return "waiting";
+}
+
+export function isMinimized(objective: Objective | undefined): boolean {
+  return objective?.direction !== "DIRECTION_MAXIMIZE";
+}
+
+// Trials that count against the budget and have ended.
+export function endedTrials(counts: TrialCounts | undefined): number {
+  return int(counts?.completed) + int(counts?.pruned) + int(counts?.failed) + int(counts?.cancelled);
+}
+
+export function allTrials(counts: TrialCounts | undefined): number {
+  return endedTrials(counts) + int(counts?.queued) + int(counts?.running) + int(counts?.imported);
+}
+
+// "120 of 500 trials", "120 trials".
+export function budgetText(study: Study): string {
+  const ended = endedTrials(study.counts);
+  const trials = study.budget?.trials;
+  return trials === undefined ? plural(ended, "trial") : `${ended.toLocaleString("en-US")} of ${plural(int(trials), "trial")}`;
+}
+
+// Seconds until the budget is used up at the pace so far; undefined where it cannot be known.
+export function remaining(study: Study): number | undefined {
+  if (isFinished(study) || study.order === "STUDY_ORDER_PAUSE") return undefined;
+  const used = seconds(study.wall_clock_used);
+  const limits: number[] = [];
+  if (study.budget?.wall_clock !== undefined) limits.push(seconds(study.budget.wall_clock) - used);
+  const ended = endedTrials(study.counts);
+  if (study.budget?.trials !== undefined && ended > 0) {
+    limits.push((used / ended) * Math.max(0, int(study.budget.trials) - ended));
+  }
+  return limits.length > 0 ? Math.max(0, Math.min(...limits)) : undefined;
+}
+
+export interface Use {
+  word: string;
+  colour: string; // of style/theme.css
+  seconds: number;
+  lost: boolean; // nothing came of it
+}
+
+// Worker time of ended attempts, by what it went into.
+export function uses(study: Study): Use[] {
+  const time = study.time_by_use ?? {};
+  const use = (word: string, colour: string, value: string | undefined, lost: boolean): Use => ({
+    word,
+    colour,
+    seconds: seconds(value),
+    lost,
+  });
+  return [
+    use("useful", "completed", time.useful, false),
+    use("pruned", "pruned", time.pruned, false),
+    use("out of memory", "oom", time.out_of_memory, true),
+    use("failed", "failed", time.failed, true),
+    use("cancelled", "cancelled", time.cancelled, true),
+    use("preempted", "preempted", time.preempted, false),
+    use("lost", "lost", time.lost, true),
+  ];
+}
+
+function attribute(study: Study, key: string): unknown {
+  const text = study.attributes?.[key];
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+export function tagsOf(study: Study): string[] {
+  const tags = attribute(study, "hpo.tags");
+  return Array.isArray(tags) ? tags.map(String) : [];
+}
+
+// "hpo.note", "owner": a text, or "".
+export function attributeText(study: Study, key: string): string {
+  const value = attribute(study, key);
+  return value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+}

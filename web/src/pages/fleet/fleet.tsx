@@ -1,0 +1,5 @@
+import type { PageProps } from "../../lazy";
+
+export function Fleet(_: PageProps) {
+  return null;
+}

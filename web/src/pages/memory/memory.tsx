@@ -1,0 +1,5 @@
+import type { PageProps } from "../../lazy";
+
+export function Memory(_: PageProps) {
+  return null;
+}

@@ -1,0 +1,253 @@
+// A study at a glance: results, history, what it waits for, and its search space.
+import type { Study } from "../../api/messages";
+import { double, int, seconds } from "../../api/values";
+import { conditionText, domainText } from "../../format/domain";
+import { count, duration, hours, number, percent, plural } from "../../format/format";
+import { budgetText, endedTrials, isFinished, isMinimized, remaining, uses } from "../../format/study";
+import { Card, Figure, ShareBar } from "../../parts/parts";
+import { LOOKS, StateMark } from "../../parts/states";
+import { Link, studyPath } from "../../router";
+import { useStudy } from "../../state/study";
+import { History } from "./history";
+import { LatestTrials } from "./latest";
+
+export function Overview() {
+  const study = useStudy().study.value;
+  if (study === undefined) return null;
+  return (
+    <div class="grid">
+      <Warnings study={study} />
+      <Figures study={study} />
+      <History study={study} />
+      <div class="half">
+        <LatestTrials study={study} />
+      </div>
+      <div class="half">
+        <HoursByUse study={study} />
+      </div>
+      <Space study={study} />
+    </div>
+  );
+}
+
+function Warnings({ study }: { study: Study }) {
+  const texts = [
+    { title: "Failures ended this study", text: study.failure, kind: "error" },
+    { title: isFinished(study) ? "" : "What it waits for", text: study.waiting_for, kind: "waiting" },
+    { title: "Not everything can be read", text: study.unreadable, kind: "error" },
+    { title: "Dry runs", text: study.dry_runs?.trouble, kind: "waiting" },
+  ];
+  const shown = texts.filter(({ text, title }) => (text ?? "") !== "" && title !== "");
+  if (shown.length === 0) return null;
+  return (
+    <div>
+      {shown.map(({ title, text, kind }) => (
+        <div key={title} class={`box ${kind}`} role="status">
+          <h2>{title}</h2>
+          <p class="foreign">{text}</p>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Figures({ study }: { study: Study }) {
+  const objective = study.objectives?.[0];
+  const left = remaining(study);
+  const oom = int(study.counts?.oom_met);
+  const violation = double(study.best_violation);
+  return (
+    <Card title="Results">
+      <dl class="figures">
+        <Figure
+          label={`Best ${objective?.metric ?? "value"} (${isMinimized(objective) ? "smaller" : "larger"} is better)`}
+          hint={
+            study.best_trial !== undefined && (
+              <>
+                <Link to={studyPath(study.name ?? "", "trials", int(study.best_trial))}>trial {int(study.best_trial)}</Link>
+                {violation > 0 && `, violates the constraints by ${number(violation)}`}
+              </>
+            )
+          }
+        >
+          {study.best_value === undefined ? "none yet" : number(double(study.best_value))}
+        </Figure>
+        <Figure label="Done of the budget" hint={left !== undefined && `about ${duration(left)} left`}>
+          {budgetText(study)}
+        </Figure>
+        <Figure label="Running" hint={`${plural(int(study.counts?.queued), "trial")} queued`}>
+          {count(int(study.counts?.running))}
+        </Figure>
+        <Figure label="Met an out-of-memory error" hint={oom > 0 ? `${count(int(study.counts?.oom_recovered))} of them completed after all` : "of trials that were started"}>
+          {count(oom)}
+        </Figure>
+        <Figure label="Not started: would not fit" hint="predicted out of memory">
+          {count(int(study.counts?.oom_predicted))}
+        </Figure>
+        <Figure label="Time" hint={study.budget?.wall_clock !== undefined && `of ${duration(seconds(study.budget.wall_clock))}`}>
+          {duration(seconds(study.wall_clock_used))}
+        </Figure>
+        <Figure label="Sampler, pruner" hint={study.last_proposal !== "" && study.last_proposal}>
+          <span class="foreign">
+            {study.sampler} {study.pruner !== "" && study.pruner !== undefined && `, ${study.pruner}`}
+          </span>
+        </Figure>
+      </dl>
+      <StateBar study={study} />
+    </Card>
+  );
+}
+
+function StateBar({ study }: { study: Study }) {
+  const counts = study.counts ?? {};
+  const predicted = int(counts.oom_predicted);
+  const infeasible = int(counts.infeasible);
+  const parts = [
+    { letter: "C", amount: int(counts.completed) - infeasible },
+    { letter: "I", amount: infeasible },
+    { letter: "P", amount: Math.max(0, int(counts.pruned) - predicted) },
+    { letter: "E", amount: predicted },
+    { letter: "F", amount: int(counts.failed) },
+    { letter: "X", amount: int(counts.cancelled) },
+    { letter: "R", amount: int(counts.running) },
+    { letter: "Q", amount: int(counts.queued) },
+  ] as const;
+  const shown = parts.filter(({ amount }) => amount > 0);
+  if (shown.length === 0) return null;
+  const words = { ...LOOKS, P: { ...LOOKS.P, word: "pruned" } };
+  return (
+    <>
+      <ShareBar
+        label={`States of ${plural(endedTrials(study.counts), "ended trial")}`}
+        parts={shown.map(({ letter, amount }) => ({ word: `${words[letter].word}: ${count(amount)}`, colour: words[letter].colour, amount }))}
+      />
+      <div class="legend">
+        {shown.map(({ letter, amount }) => (
+          <span key={letter} class="state">
+            <StateMark look={words[letter]} />
+            {count(amount)} {words[letter].word}
+          </span>
+        ))}
+      </div>
+    </>
+  );
+}
+
+export function HoursByUse({ study }: { study: Study }) {
+  const shown = uses(study).filter((use) => use.seconds > 0);
+  const total = shown.reduce((sum, use) => sum + use.seconds, 0);
+  const gpus = int(study.gpus) > 1 ? `, ${int(study.gpus)} GPUs a trial` : "";
+  return (
+    <Card title="GPU hours by use" aside={<span class="hint">attempts that have ended{gpus}</span>}>
+      {shown.length === 0 ? (
+        <p class="hint">No attempt has ended yet.</p>
+      ) : (
+        <>
+          <ShareBar label="GPU hours by use" parts={shown.map((use) => ({ word: `${use.word}: ${hours(use.seconds)}`, colour: use.colour, amount: use.seconds }))} />
+          <div class="scroll">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Use</th>
+                  <th scope="col" class="number">
+                    Hours
+                  </th>
+                  <th scope="col" class="number">
+                    Share
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {shown.map((use) => (
+                  <tr key={use.word}>
+                    <td>
+                      <span class={`state state-${use.colour}`}>■</span> {use.word}
+                      {use.lost && <span class="hint"> (lost)</span>}
+                    </td>
+                    <td class="number">{hours(use.seconds)}</td>
+                    <td class="number">{percent(use.seconds / total)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </>
+      )}
+    </Card>
+  );
+}
+
+function Space({ study }: { study: Study }) {
+  const rows: [string, string | undefined][] = [
+    ["Task", study.task],
+    ["Training data", study.train],
+    ["Validation data", study.validation],
+    ["Command", study.command?.join(" ")],
+    ["Folder", study.workdir],
+    ["Memory policy", study.memory_policy],
+    ["GPUs of a trial", int(study.gpus) > 1 ? String(int(study.gpus)) : ""],
+    ["Seed", String(study.seed ?? 0)],
+  ];
+  const constraints = (study.constraints ?? []).map(({ metric, at_least, at_most }) =>
+    [at_least !== undefined && `${metric} ≥ ${number(double(at_least))}`, at_most !== undefined && `${metric} ≤ ${number(double(at_most))}`]
+      .filter(Boolean)
+      .join(", "),
+  );
+  return (
+    <Card title="Search space">
+      <div class="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Parameter</th>
+              <th scope="col">Range or choices</th>
+              <th scope="col">Condition</th>
+            </tr>
+          </thead>
+          <tbody>
+            {(study.space?.parameters ?? []).map((parameter) => (
+              <tr key={parameter.name}>
+                <th scope="row" class="foreign">
+                  {parameter.name}
+                </th>
+                <td class="foreign">{domainText(parameter.domain)}</td>
+                <td class="foreign">{conditionText(parameter)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <details>
+        <summary>How it runs</summary>
+        <table>
+          <tbody>
+            {rows
+              .filter(([, text]) => (text ?? "") !== "")
+              .map(([word, text]) => (
+                <tr key={word}>
+                  <th scope="row">{word}</th>
+                  <td class="foreign">{text}</td>
+                </tr>
+              ))}
+            {constraints.length > 0 && (
+              <tr>
+                <th scope="row">Constraints</th>
+                <td class="foreign">{constraints.join("; ")}</td>
+              </tr>
+            )}
+            {(study.warm_start ?? []).map((prior) => (
+              <tr key={prior.study}>
+                <th scope="row">Starts from</th>
+                <td class="foreign">
+                  {prior.study}: {plural(int(prior.trials), "trial")}
+                  {int(prior.skipped) > 0 && `, ${count(int(prior.skipped))} skipped: ${prior.why_skipped}`}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </details>
+    </Card>
+  );
+}
+

@@ -1,0 +1,5 @@
+import type { PageProps } from "../../lazy";
+
+export function CompareTrials(_: PageProps) {
+  return null;
+}

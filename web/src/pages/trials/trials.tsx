@@ -1,0 +1,5 @@
+import type { PageProps } from "../../lazy";
+
+export function Trials(_: PageProps) {
+  return null;
+}

@@ -1,0 +1,95 @@
+// What is around every page: heading, navigation, notices, and what is said where the server does
+// not answer or wants a token.
+import type { ComponentChildren } from "preact";
+import { connection, isLive } from "./api/call";
+import { logOut, session } from "./api/session";
+import { Link, path } from "./router";
+import { dismiss, notices } from "./state/notices";
+import { chooseTheme, theme } from "./state/theme";
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  return (
+    <>
+      <a class="skip" href="#content">
+        Skip to the content
+      </a>
+      <header class="top">
+        <Link to="/" class="name">
+          hpo
+        </Link>
+        {isLive() && (
+          <nav aria-label="Pages">
+            <Link to="/" current={path.value === "/" || path.value.startsWith("/studies")}>
+              Studies
+            </Link>
+            <Link to="/fleet" current={path.value === "/fleet"}>
+              Fleet
+            </Link>
+          </nav>
+        )}
+        <span class="space" />
+        {session.value && (
+          <span class="hint" title={`hpo-server ${session.value.version}`}>
+            {session.value.name} ({session.value.role})
+          </span>
+        )}
+        {session.value?.tls && (
+          <button type="button" class="quiet" onClick={() => void logOut()}>
+            Log out
+          </button>
+        )}
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => chooseTheme(theme.value === "dark" ? "light" : "dark")}
+          aria-label={theme.value === "dark" ? "Light colours" : "Dark colours"}
+          title={theme.value === "dark" ? "Light colours" : "Dark colours"}
+        >
+          {theme.value === "dark" ? "☀" : "☾"}
+        </button>
+      </header>
+      {connection.value === "lost" && (
+        <div class="banner" role="alert">
+          The server does not answer. What you see is what it said last; the page goes on by itself once it is back.
+        </div>
+      )}
+      <main id="content" tabIndex={-1}>
+        {connection.value === "refused" ? <TokenForm /> : children}
+      </main>
+      <Notices />
+    </>
+  );
+}
+
+function TokenForm() {
+  return (
+    <form method="get" class="card token">
+      <h1>This server asks for a token</h1>
+      <p>
+        Paste a join string (<code>hpo1.…@host:port</code>) or its secret. <code>hpo admin token create</code> makes one.
+      </p>
+      <label>
+        Token
+        <input name="token" type="password" autocomplete="off" required />
+      </label>
+      <button type="submit" class="main">
+        Log in
+      </button>
+    </form>
+  );
+}
+
+function Notices() {
+  return (
+    <div class="notices" aria-live="polite">
+      {notices.value.map((notice) => (
+        <div key={notice.id} class={`notice ${notice.kind}`} role={notice.kind === "error" ? "alert" : undefined}>
+          <span>{notice.text}</span>
+          <button type="button" class="quiet" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
+            ✕
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}
