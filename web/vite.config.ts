@@ -12,7 +12,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     rolldownOptions: {
-      output: { advancedChunks: { groups: [{ name: "uplot", test: /node_modules\/uplot/ }] } },
+      output: { codeSplitting: { groups: [{ name: "uplot", test: /node_modules\/uplot/ }] } },
     },
   },
   server: {
