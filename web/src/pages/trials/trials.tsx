@@ -5,6 +5,7 @@ import type { ColumnInfo, QueryTrialsResponse, Study } from "../../api/messages"
 import type { PageProps } from "../../lazy";
 import { int } from "../../api/values";
 import { count } from "../../format/format";
+import { allTrials } from "../../format/study";
 import { Empty, ErrorBox, Loading } from "../../parts/parts";
 import { go, place, setQuery, studyPath } from "../../router";
 import { useReading } from "../../state/reading";
@@ -14,7 +15,7 @@ import { ColumnChooser } from "./chooser";
 import { defaultColumns } from "./columns";
 import { Exporter } from "./exporter";
 import { Filters } from "./filters";
-import { errorPlace, FEWEST_COMPARED, LAST, positionText, readState, SIZES, sizeWord, tableRequest, type TableState } from "./query";
+import { errorPlace, FEWEST_COMPARED, LAST, positionText, readState, saysNoneYet, SIZES, sizeWord, tableRequest, type TableState } from "./query";
 import { TrialTable } from "./table";
 
 export function Trials(_: PageProps) {
@@ -45,7 +46,8 @@ function Table({ study }: { study: Study }) {
   const answer = useKept(live.name, reading.data);
   const infos = useColumnInfos(live.name, answer, state.page === "" && state.where.length === 0);
   const { error } = reading;
-  const about = error === undefined ? "" : errorPlace(error.message);
+  const none = error !== undefined && saysNoneYet(error.message);
+  const about = error === undefined || none ? "" : errorPlace(error.message);
   return (
     <section class="card" aria-label="Trials">
       <Filters study={live.name} state={state} infos={infos} problem={about === "where" ? (error?.message ?? "") : ""} />
@@ -55,14 +57,16 @@ function Table({ study }: { study: Study }) {
         <span class="space" />
         <Comparison study={live.name} picked={state.picked} />
       </div>
-      {error !== undefined && about !== "where" && <Problem error={error} about={about} reload={reading.reload} />}
-      {answer !== undefined ? (
+      {error !== undefined && about !== "" && about !== "where" && <Problem error={error} about={about} reload={reading.reload} />}
+      {none ? (
+        <NoRows total={allTrials(study.counts)} />
+      ) : answer !== undefined ? (
         <>
           <Pages answer={answer} state={state} />
           {(answer.numbers ?? []).length > 0 ? (
             <TrialTable study={study} state={state} answer={answer} columns={columns} infos={infos} busy={reading.data === undefined} />
           ) : (
-            <NoRows answer={answer} />
+            <NoRows total={int(answer.total)} />
           )}
         </>
       ) : (
@@ -86,11 +90,11 @@ function Problem(props: { error: Parameters<typeof ErrorBox>[0]["error"]; about:
   );
 }
 
-function NoRows({ answer }: { answer: QueryTrialsResponse }) {
-  if (int(answer.total) === 0) return <Empty>This study has no trials yet. A worker that serves it starts the first one.</Empty>;
+function NoRows({ total }: { total: number }) {
+  if (total === 0) return <Empty>This study has no trials yet. A worker that serves it starts the first one.</Empty>;
   return (
     <Empty>
-      <p>None of {count(int(answer.total))} trials matches the conditions.</p>
+      <p>None of {count(total)} trials matches the conditions.</p>
       <button type="button" onClick={() => setQuery({ where: [], page: "" })}>
         Remove all conditions
       </button>
