@@ -7,6 +7,7 @@ import type { PageProps } from "../../lazy";
 import { int } from "../../api/values";
 import { LineSample, seriesLook } from "../../charts/series";
 import { count, plural } from "../../format/format";
+import { Long } from "../../parts/long";
 import { Card, Empty, Read } from "../../parts/parts";
 import { letterOfTrial, StateBadge } from "../../parts/states";
 import { Link, queryWord, setQuery, studyPath } from "../../router";
@@ -163,12 +164,9 @@ function Row({ line }: { line: Line }) {
           {text === "" ? (
             <span class="hint">none</span>
           ) : text.length > LONGEST_PLAIN ? (
-            <details class="folded">
-              <summary>
-                <span class="clip">{text}</span>
-              </summary>
-              <span class="foreign">{text}</span>
-            </details>
+            <div class="wrapped">
+              <Long text={text} />
+            </div>
           ) : (
             <span class="foreign">{text}</span>
           )}

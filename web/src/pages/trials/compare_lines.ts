@@ -1,12 +1,12 @@
 // What 2 to 20 trials have in common, and where they differ.
-import type { Attempt, Study, Trial } from "../../api/messages";
+import type { Attempt, Study, Trial, Value } from "../../api/messages";
 import { double, int, instant } from "../../api/values";
 import { bytes, count, duration, number } from "../../format/format";
 import { isMinimized } from "../../format/study";
 import { LOOKS, letterOfTrial } from "../../parts/states";
 import { exactText } from "../trial/text";
 import { limitOf } from "../trial/attempts";
-import { outcomeText, plansText } from "../trial/words";
+import { openText, outcomeText, plansText } from "../trial/words";
 
 export interface Line {
   name: string;
@@ -53,7 +53,7 @@ function resultLines(trials: readonly Trial[], study: Study): Line[] {
     { name: "State", texts: trials.map((trial) => LOOKS[letterOfTrial(trial)].word) },
     ...metrics,
     { name: "Time", texts: trials.map(timeText) },
-    { name: "How it ended", texts: trials.map((trial) => (trial.outcome === undefined || trial.outcome.completed ? "" : outcomeText(trial.outcome, trial))) },
+    { name: "How it ended", texts: trials.map((trial) => (trial.outcome === undefined ? openText(trial) : outcomeText(trial.outcome, trial))) },
   ];
 }
 
@@ -66,7 +66,21 @@ function timeText(trial: Trial): string {
 function parameterLines(trials: readonly Trial[], study: Study): Line[] {
   const known = (study.space?.parameters ?? []).map(({ name }) => name ?? "");
   const names = new Set([...known, ...trials.flatMap((trial) => Object.keys(trial.params ?? {}))]);
-  return [...names].map((name) => ({ name, texts: trials.map((trial) => exactText(trial.params?.[name])) }));
+  return [...names].map((name) => ({ name, texts: parameterTexts(trials.map((trial) => trial.params?.[name])) }));
+}
+
+const FEWEST_DIGITS = 5;
+const MOST_DIGITS = 17;
+
+// Numbers with as few digits as tell them apart.
+export function parameterTexts(values: readonly (Value | undefined)[]): string[] {
+  const exact = values.map(exactText);
+  const different = new Set(exact).size;
+  for (let digits = FEWEST_DIGITS; digits < MOST_DIGITS; digits += 1) {
+    const texts = values.map((value, index) => (value?.double_value === undefined ? (exact[index] ?? "") : exactText({ double_value: Number(double(value.double_value).toPrecision(digits)) })));
+    if (new Set(texts).size === different) return texts;
+  }
+  return exact;
 }
 
 function planLines(trials: readonly Trial[]): Line[] {
