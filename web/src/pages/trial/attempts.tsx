@@ -24,7 +24,7 @@ export function AttemptCard({ trial }: { trial: Trial }) {
         <p class="hint">{trial.outcome === undefined ? "No worker has started it yet." : "No worker has started it."}</p>
       ) : (
         <div class="scroll">
-          <table>
+          <table class="attempts">
             <thead>
               <tr>
                 <th scope="col" class="number">

@@ -37,12 +37,13 @@ export function shellWord(text: string): string {
   return `$'${escaped}'`;
 }
 
-// A value with all of its digits, in the shorter way to write them.
+// A value with all of its digits; small numbers in the shorter way to write them.
 export function exactText(value: Value | undefined): string {
   const plain = valueText(value);
   if (value?.double_value === undefined) return plain;
-  const exponential = double(value.double_value).toExponential();
-  return exponential.length < plain.length ? exponential : plain;
+  const read = double(value.double_value);
+  const exponential = read.toExponential();
+  return Math.abs(read) < 1e-4 && exponential.length < plain.length ? exponential : plain;
 }
 
 // What runs the configuration of a trial once more.
