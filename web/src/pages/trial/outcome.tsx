@@ -26,8 +26,8 @@ export function OutcomeCard({ study, trial }: { study: Study; trial: Trial }) {
           It is infeasible: {text}
         </p>
       ))}
-      <Metrics study={study} metrics={metrics} final={outcome.completed !== undefined} />
       <Details outcome={outcome} trial={trial} />
+      <Metrics study={study} metrics={metrics} final={outcome.completed !== undefined} />
       {(outcome.completed?.model_path ?? "") !== "" && (
         <p>
           The model is on the worker's disk: <code class="foreign">{outcome.completed?.model_path}</code>
@@ -162,7 +162,7 @@ export function ParameterCard({ study, trial }: { study: Study; trial: Trial }) 
   return (
     <Card title="Parameters">
       <div class="scroll">
-        <table>
+        <table class="params">
           <thead>
             <tr>
               <th scope="col">Parameter</th>
@@ -182,7 +182,7 @@ export function ParameterCard({ study, trial }: { study: Study; trial: Trial }) 
                   <ParameterValue value={trial.params?.[parameter.name ?? ""]} />
                 </td>
                 <td class="hint">
-                  <Long text={"domain" in parameter ? [domainText(parameter.domain), conditionText(parameter)].filter(Boolean).join("; ") : "not in the search space any more"} />
+                  <Long shown={160} text={"domain" in parameter ? [domainText(parameter.domain), conditionText(parameter)].filter(Boolean).join("; ") : "not in the search space any more"} />
                 </td>
               </tr>
             ))}

@@ -165,7 +165,7 @@ function Row({ line }: { line: Line }) {
             <span class="hint">none</span>
           ) : text.length > LONGEST_PLAIN ? (
             <div class="wrapped">
-              <Long text={text} />
+              <Long text={text} shown={160} />
             </div>
           ) : (
             <span class="foreign">{text}</span>
