@@ -41,9 +41,9 @@ function Times({ trial }: { trial: Trial }) {
   const [started, ended] = [instant(trial.started), instant(trial.ended)];
   return (
     <span class="hint">
-      {started !== undefined && `took ${duration(((ended ?? now.value) - started) / 1000)}, `}
-      {ended !== undefined ? "ended " : started !== undefined ? "started " : "created "}
-      <Ago instant={ended ?? started ?? instant(trial.created)} />
+      {started !== undefined && `${ended === undefined ? "has run for" : "took"} ${duration(((ended ?? now.value) - started) / 1000)}, `}
+      {ended !== undefined ? "ended " : "created "}
+      <Ago instant={ended ?? instant(trial.created)} />
     </span>
   );
 }
@@ -128,7 +128,7 @@ export function ProposalCard({ study, trial }: { study: Study; trial: Trial }) {
           Proposed by: <Long text={trial.sampler ?? ""} />
         </p>
       ) : (
-        <p class="hint">{origin !== "" ? "Another program chose these values." : "Somebody enqueued these values; no sampler proposed them."}</p>
+        retryOf === undefined && <p class="hint">{origin !== "" ? "Another program chose these values." : "Somebody enqueued these values; no sampler proposed them."}</p>
       )}
       {retryOf !== undefined && (
         <p>
