@@ -50,7 +50,7 @@ export function NotesCard(props: NotesProps) {
       )}
       {own.length > 0 && (
         <div class="scroll">
-          <table>
+          <table class="params">
             <tbody>
               {own.map(([key, json]) => (
                 <tr key={key}>

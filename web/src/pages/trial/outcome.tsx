@@ -26,8 +26,8 @@ export function OutcomeCard({ study, trial }: { study: Study; trial: Trial }) {
           It is infeasible: {text}
         </p>
       ))}
-      <Metrics study={study} metrics={metrics} final={outcome.completed !== undefined} />
       <Details outcome={outcome} trial={trial} />
+      <Metrics study={study} metrics={metrics} final={outcome.completed !== undefined} />
       {(outcome.completed?.model_path ?? "") !== "" && (
         <p>
           The model is on the worker's disk: <code class="foreign">{outcome.completed?.model_path}</code>
@@ -41,9 +41,9 @@ function Times({ trial }: { trial: Trial }) {
   const [started, ended] = [instant(trial.started), instant(trial.ended)];
   return (
     <span class="hint">
-      {started !== undefined && `took ${duration(((ended ?? now.value) - started) / 1000)}, `}
-      {ended !== undefined ? "ended " : started !== undefined ? "started " : "created "}
-      <Ago instant={ended ?? started ?? instant(trial.created)} />
+      {started !== undefined && `${ended === undefined ? "has run for" : "took"} ${duration(((ended ?? now.value) - started) / 1000)}, `}
+      {ended !== undefined ? "ended " : "created "}
+      <Ago instant={ended ?? instant(trial.created)} />
     </span>
   );
 }
@@ -128,7 +128,7 @@ export function ProposalCard({ study, trial }: { study: Study; trial: Trial }) {
           Proposed by: <Long text={trial.sampler ?? ""} />
         </p>
       ) : (
-        <p class="hint">{origin !== "" ? "Another program chose these values." : "Somebody enqueued these values; no sampler proposed them."}</p>
+        retryOf === undefined && <p class="hint">{origin !== "" ? "Another program chose these values." : "Somebody enqueued these values; no sampler proposed them."}</p>
       )}
       {retryOf !== undefined && (
         <p>
@@ -162,7 +162,7 @@ export function ParameterCard({ study, trial }: { study: Study; trial: Trial }) 
   return (
     <Card title="Parameters">
       <div class="scroll">
-        <table>
+        <table class="params">
           <thead>
             <tr>
               <th scope="col">Parameter</th>
@@ -182,7 +182,7 @@ export function ParameterCard({ study, trial }: { study: Study; trial: Trial }) 
                   <ParameterValue value={trial.params?.[parameter.name ?? ""]} />
                 </td>
                 <td class="hint">
-                  <Long text={"domain" in parameter ? [domainText(parameter.domain), conditionText(parameter)].filter(Boolean).join("; ") : "not in the search space any more"} />
+                  <Long shown={160} text={"domain" in parameter ? [domainText(parameter.domain), conditionText(parameter)].filter(Boolean).join("; ") : "not in the search space any more"} />
                 </td>
               </tr>
             ))}

@@ -23,12 +23,15 @@ export function printable(log: string): string {
     .replace(BIDI, (letter) => `[U+${letter.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`);
 }
 
-// One word of a shell. Control characters are escaped, so that pasting the word does not send them
-// to the terminal; that form is understood by bash, zsh and ksh.
+// Control characters, and those that turn text around.
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+
+// One word of a shell. Hidden characters are escaped, so that what is read is what runs, and pasting
+// the word sends the terminal no orders; that form is understood by bash, zsh and ksh.
 export function shellWord(text: string): string {
   if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(text)) return text;
-  if (!/[\u0000-\u001f\u007f-\u009f]/.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
-  const escaped = text.replace(/[\\']/g, "\\$&").replace(/[\u0000-\u001f\u007f-\u009f]/g, (letter) => {
+  if (!HIDDEN.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
+  const escaped = text.replace(/[\\']/g, "\\$&").replace(new RegExp(HIDDEN, "g"), (letter) => {
     const code = letter.charCodeAt(0);
     if (letter === "\n") return "\\n";
     if (letter === "\t") return "\\t";

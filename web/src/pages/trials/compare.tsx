@@ -1,5 +1,5 @@
 // 2 to 20 trials side by side: what differs first, and what is the same folded away.
-import { useSignal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call, reconnects, type ApiError } from "../../api/call";
 import type { Study, Trial } from "../../api/messages";
@@ -13,7 +13,7 @@ import { letterOfTrial, StateBadge } from "../../parts/states";
 import { Link, queryWord, setQuery, studyPath } from "../../router";
 import { paced } from "../../state/pace";
 import type { LiveReading, Reading } from "../../state/reading";
-import { useStudy } from "../../state/study";
+import { useStudy, type LiveStudy } from "../../state/study";
 import "../../style/trials.css";
 import { compareLines, differs, type Line, type LineGroup } from "./compare_lines";
 import { ComparedCurves } from "./curves";
@@ -22,15 +22,12 @@ import { FEWEST_COMPARED, readPicked } from "./query";
 // At most this often, the trials are read again while one of them runs.
 const REFRESH_MS = 2000;
 
-// Reads several trials, and again when one of them changes.
-function useTrials(study: string, numbers: readonly number[]): LiveReading<Trial[]> {
-  const live = useStudy();
-  const state = useSignal<Reading<Trial[]>>({ data: undefined, error: undefined, loading: true });
-  const turn = useSignal(0);
-  const key = numbers.join(",");
+// Grows when one of the trials changed.
+function useChanges(live: LiveStudy, numbers: readonly number[]): Signal<number> {
+  const version = useSignal(0);
   useEffect(() => {
     const refresh = paced(() => {
-      turn.value += 1;
+      version.value += 1;
     }, REFRESH_MS);
     const stop = live.onChange(({ trial }) => {
       if (trial !== undefined && numbers.includes(int(trial.number))) refresh();
@@ -39,7 +36,12 @@ function useTrials(study: string, numbers: readonly number[]): LiveReading<Trial
       stop();
       refresh.cancel();
     };
-  }, [live, key]);
+  }, [live, numbers.join(",")]);
+  return version;
+}
+
+function useTrials(study: string, numbers: readonly number[], version: Signal<number>): LiveReading<Trial[]> {
+  const state = useSignal<Reading<Trial[]>>({ data: undefined, error: undefined, loading: true });
   useEffect(() => {
     const abort = new AbortController();
     Promise.all(numbers.map((number) => call("StudyService/GetTrial", { study, number }, abort.signal))).then(
@@ -51,11 +53,11 @@ function useTrials(study: string, numbers: readonly number[]): LiveReading<Trial
       },
     );
     return () => abort.abort();
-  }, [study, key, turn.value, reconnects.value]);
+  }, [study, numbers.join(","), version.value, reconnects.value]);
   return {
     ...state.value,
     reload: () => {
-      turn.value += 1;
+      version.value += 1;
     },
   };
 }
@@ -63,7 +65,8 @@ function useTrials(study: string, numbers: readonly number[]): LiveReading<Trial
 export function CompareTrials(_: PageProps) {
   const live = useStudy();
   const numbers = readPicked(queryWord("trials"));
-  const reading = useTrials(live.name, numbers);
+  const version = useChanges(live, numbers);
+  const reading = useTrials(live.name, numbers, version);
   const study = live.study.value;
   if (study === undefined) return null;
   if (numbers.length < FEWEST_COMPARED) {
@@ -79,7 +82,7 @@ export function CompareTrials(_: PageProps) {
       <Read reading={reading} what="the trials">
         {(trials) => <Comparison study={study} trials={trials} numbers={numbers} />}
       </Read>
-      <ComparedCurves study={live.name} numbers={numbers} />
+      <ComparedCurves study={live.name} numbers={numbers} version={version} />
     </div>
   );
 }
@@ -165,7 +168,7 @@ function Row({ line }: { line: Line }) {
             <span class="hint">none</span>
           ) : text.length > LONGEST_PLAIN ? (
             <div class="wrapped">
-              <Long text={text} />
+              <Long text={text} shown={160} />
             </div>
           ) : (
             <span class="foreign">{text}</span>

@@ -1,4 +1,5 @@
 // Intermediate values of several trials in one chart.
+import type { ReadonlySignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { GetCurvesResponse } from "../../api/messages";
 import type { Colour } from "../../charts/colours";
@@ -13,9 +14,9 @@ import { useReading } from "../../state/reading";
 import { WHOLE_STEPS } from "../trial/curve";
 import { alignedCurves } from "./compare_lines";
 
-export function ComparedCurves({ study, numbers }: { study: string; numbers: number[] }) {
+export function ComparedCurves({ study, numbers, version }: { study: string; numbers: number[]; version: ReadonlySignal<number> }) {
   const metric = queryWord("metric");
-  const reading = useReading("AnalysisService/GetCurves", { study, numbers, ...(metric === "" ? {} : { metric }) });
+  const reading = useReading("AnalysisService/GetCurves", { study, numbers, ...(metric === "" ? {} : { metric }) }, version);
   const { metrics = [] } = reading.data ?? {};
   const shown = reading.data?.metric ?? metric;
   return (
