@@ -96,7 +96,7 @@ function Workers({ workers, reload }: { workers: readonly Worker[]; reload: () =
 function Totals({ workers }: { workers: readonly Worker[] }) {
   const sum = summarize(workers);
   return (
-    <Card title="Now">
+    <Card title="Summary">
       <dl class="figures">
         <Figure label="Workers alive" hint={sum.gpus !== sum.workers ? `with ${plural(sum.gpus, "GPU")}` : sum.gone > 0 && `${count(sum.gone)} gone`}>
           {count(sum.workers)}
@@ -196,7 +196,7 @@ function WorkerTable({ workers, drain, reload, label }: TableProps) {
       <table class="workers">
         <thead>
           <tr>
-            {["Worker", "State", "Trial", "Memory of the GPU", "Lease", "Last heartbeat", "Why, and what it says", "Change"].map((head) => (
+            {["Worker", "State", "Trial", "GPU memory", "Lease age", "Why it idles, what it reports", "Change"].map((head) => (
               <th key={head} scope="col">
                 {head}
               </th>

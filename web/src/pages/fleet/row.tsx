@@ -41,18 +41,18 @@ export function WorkerRow({ worker, drain, reload }: RowProps) {
         </span>
         {worker.drained && condition === "gone" && <small class="line">its name is drained</small>}
       </td>
-      <td>
+      <td class="at">
         <RunningTrial worker={worker} />
       </td>
       <td>
         <Memory worker={worker} />
       </td>
-      <td class="number">
+      <td class="lease">
         <Lease started={instant(worker.trial_started)} busy={worker.trial !== undefined} />
-      </td>
-      <td>
-        <Ago instant={instant(worker.last_heartbeat)} />
-        {isLate(worker, now.value) && <small class="line late">late</small>}
+        <small class="line">
+          heartbeat <Ago instant={instant(worker.last_heartbeat)} />
+        </small>
+        {isLate(worker, now.value) && <small class="line late">The heartbeat is late.</small>}
       </td>
       <td class="why">
         {says !== "" && <span class="line foreign">{says}</span>}
@@ -87,7 +87,8 @@ function Memory({ worker }: { worker: Worker }) {
   const capacity = int(worker.capacity_bytes);
   if (use === undefined) {
     const of = capacity > 0 ? `of ${bytes(capacity)}` : "";
-    return <span class="hint">{worker.trial === undefined ? (capacity > 0 ? bytes(capacity) : "unknown") : `unknown ${of}`}</span>;
+    if (worker.trial === undefined) return <span class="hint">{capacity > 0 ? `${bytes(capacity)} in all` : "unknown"}</span>;
+    return <span class="hint">in use: unknown {of}</span>;
   }
   const width = (amount: number) => Math.min(100, (amount / use.capacity) * 100);
   return (
@@ -111,7 +112,7 @@ function Memory({ worker }: { worker: Worker }) {
 }
 
 function Lease({ started, busy }: { started: number | undefined; busy: boolean }) {
-  if (!busy) return null;
+  if (!busy) return <span class="hint">no lease</span>;
   if (started === undefined) return <span class="hint">unknown</span>;
   return (
     <time dateTime={new Date(started).toISOString()} title={`since ${exactTime(started)}`}>

@@ -2,32 +2,36 @@
 import type { GetMemoryFitResponse, MemoryFitCount } from "../../api/messages";
 import { int } from "../../api/values";
 import { bytes, count, percent, plural } from "../../format/format";
-import { Card, Read } from "../../parts/parts";
+import { Card } from "../../parts/parts";
 import type { LiveReading } from "../../state/reading";
 import type { Gpu } from "./capacities";
+import { ReadKnown } from "./known";
 import { cutSentences, gpuTitle, shareOf, statement } from "./fit";
 
 export interface FitProps {
   reading: LiveReading<GetMemoryFitResponse>;
   gpus: readonly Gpu[];
   focus: number;
+  policy: string; // of the study's memory
 }
 
-export function FitMap({ reading, gpus, focus }: FitProps) {
+export function FitMap({ reading, gpus, focus, policy }: FitProps) {
   const index = gpus.findIndex(({ capacity }) => capacity === focus);
   const gpu = gpus[index];
   return (
     <Card title="What fits" class="fit">
-      <Read reading={reading} what="what fits the GPUs">
+      <ReadKnown reading={reading} what="what fits the GPUs">
         {(fit) => (
           <>
             {gpu !== undefined && <Statement fit={fit} gpu={gpu} index={index} />}
             <GpuTable fit={fit} gpus={gpus} focus={focus} />
             {(fit.models ?? []).length > 0 && <ModelTable fit={fit} gpus={gpus} />}
-            <p class="hint">{basis(fit)}</p>
+            <p class="hint">
+              {basis(fit)} {policyWords(policy)}
+            </p>
           </>
         )}
-      </Read>
+      </ReadKnown>
     </Card>
   );
 }
@@ -38,6 +42,11 @@ function basis(fit: GetMemoryFitResponse): string {
   if (int(fit.unknown) > 0) parts.push(`Nothing is known of the memory of ${count(int(fit.unknown))} of them.`);
   if ((fit.parameters ?? []).length > 0) parts.push(`Memory depends on ${(fit.parameters ?? []).join(", ")}.`);
   return parts.join(" ");
+}
+
+function policyWords(policy: string): string {
+  if (policy === "strict") return "This study's memory policy is strict: it runs configurations as they are written alone.";
+  return policy === "off" ? "This study's memory policy is off: it starts all configurations as they are written." : "";
 }
 
 function Statement({ fit, gpu, index }: { fit: GetMemoryFitResponse; gpu: Gpu; index: number }) {

@@ -3,12 +3,13 @@ import { useMemo } from "preact/hooks";
 import type { GetMemoryFrontierResponse, Parameter, Study } from "../../api/messages";
 import { gridOf } from "../../charts/frontier/grid";
 import { valueText } from "../../format/domain";
-import { Card, Read } from "../../parts/parts";
+import { Card } from "../../parts/parts";
 import { queryWord, setQuery } from "../../router";
 import { useReading } from "../../state/reading";
 import { useStudy } from "../../state/study";
 import type { Gpu } from "./capacities";
 import { FrontierChart } from "./frontier_chart";
+import { ReadKnown } from "./known";
 import { FrontierTable } from "./frontier_table";
 import { chosenParams, comparedNames, marksOf, paramWord } from "./marks";
 
@@ -48,9 +49,9 @@ export function FrontierCard(props: FrontierProps) {
       {reading.data === undefined ? (
         <Card title="Out-of-memory frontier">
           <AxisForm x={x} y={y} parameters={parameters} />
-          <Read reading={reading} what="the out-of-memory frontier">
+          <ReadKnown reading={reading} what="the out-of-memory frontier">
             {() => null}
-          </Read>
+          </ReadKnown>
         </Card>
       ) : (
         <Frontier {...props} answer={reading.data} />

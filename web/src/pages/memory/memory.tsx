@@ -1,4 +1,5 @@
 // Memory of a study: what fits which GPU, how well that was predicted, and what it cost.
+import type { Study } from "../../api/messages";
 import { int } from "../../api/values";
 import { hours, percent } from "../../format/format";
 import { uses } from "../../format/study";
@@ -16,7 +17,6 @@ import { Ladder } from "./ladder_card";
 import "./memory.css";
 import { riskSentence } from "./measured";
 import { Scatter } from "./scatter";
-import type { Study } from "../../api/messages";
 
 export function Memory(_: PageProps) {
   const live = useStudy();
@@ -31,7 +31,7 @@ export function Memory(_: PageProps) {
   return (
     <div class="grid memory">
       <GpuChooser gpus={gpus} focus={focus} workers={workers} />
-      <FitMap reading={fit} gpus={gpus} focus={focus} />
+      <FitMap reading={fit} gpus={gpus} focus={focus} policy={study.memory_policy ?? ""} />
       <FrontierCard study={study} gpus={gpus} focus={focus} relevant={fit.data?.parameters ?? []} />
       <Scatter study={study} />
       <div class="half">

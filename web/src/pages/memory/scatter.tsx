@@ -31,7 +31,7 @@ export function Scatter({ study }: { study: Study }) {
       study={study.name ?? ""}
       empty={points === undefined || points.numbers.length === 0}
       keys={letters.map((letter) => ({ word: LOOKS[letter].word, shape: LOOKS[letter].shape, colour: `state-${LOOKS[letter].colour}` }))}
-      note={<span>Above the diagonal, a trial took more than predicted. Dashed: the limit of a worker. A click opens the trial.</span>}
+      note={<span>Above the diagonal, a trial took more than predicted. Dashed: the limit of a worker. Pale: it ran with another plan than the predicted one, or not to the end. A click opens the trial.</span>}
       aside={<Measures measure={measure} />}
     >
       <Read reading={reading} what="the memory of trials">
@@ -95,9 +95,12 @@ function Points({ points, measure, study }: PointsProps) {
   );
 }
 
-// In GiB; the same on both axes, so that the diagonal is one.
+// In GiB; the same on both axes, so that the diagonal is one. What is predicted far beyond any limit,
+// as of plans that were replaced, must not flatten the rest: it lies on the edge.
 function scaleOfPoints(points: Measured): Scale {
-  const values = [...points.predicted, ...points.measured].map((value) => value / GIB);
+  const compared = points.predicted.filter((_, index) => points.comparable[index]);
+  const predicted = compared.length >= 3 ? [...compared, ...points.limits.filter((limit) => limit > 0)] : points.predicted;
+  const values = [...predicted, ...points.measured].map((value) => value / GIB);
   const [low, high] = [Math.min(...values), Math.max(...values)];
   return scaleOf(values, high / low > 20);
 }
@@ -109,7 +112,8 @@ function boxOf(size: Size, scale: Scale): Box {
 function placeOf(points: Measured, scale: Scale, box: Box, index: number): [number, number] {
   const x = share(scale, (points.predicted[index] ?? 0) / GIB);
   const y = share(scale, (points.measured[index] ?? 0) / GIB);
-  return [box.left + x * box.width, box.top + box.height - y * box.height];
+  const inside = (place: number) => Math.min(0.993, Math.max(0.007, place));
+  return [box.left + inside(x) * box.width, box.top + box.height - inside(y) * box.height];
 }
 
 function nearest(points: Measured, scale: Scale, size: Size, px: number, py: number): number | undefined {
