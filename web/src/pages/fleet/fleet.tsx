@@ -107,7 +107,7 @@ function Totals({ workers }: { workers: readonly Worker[] }) {
         <Figure label="Idle">{count(sum.idle)}</Figure>
         <Figure label="Drained or draining">{count(sum.drained)}</Figure>
         <Figure
-          label="GPU memory in use"
+          label="Memory in use"
           hint={
             sum.capacity > 0
               ? `${percent(sum.reserved / sum.capacity)} of ${bytes(sum.capacity)}${sum.unknown > 0 ? `; ${plural(sum.unknown, "worker has", "workers have")} not reported` : ""}`
@@ -196,7 +196,7 @@ function WorkerTable({ workers, drain, reload, label }: TableProps) {
       <table class="workers">
         <thead>
           <tr>
-            {["Worker", "State", "Trial", "GPU memory", "Lease age", "Why it idles, what it reports", "Change"].map((head) => (
+            {["Worker", "State", "Trial", "Memory", "Lease age", "Why it idles, what it reports", "Change"].map((head) => (
               <th key={head} scope="col">
                 {head}
               </th>

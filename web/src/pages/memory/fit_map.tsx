@@ -1,21 +1,23 @@
 // Which part of the search space fits each GPU, by model, and what to cut.
-import type { GetMemoryFitResponse, MemoryFitCount } from "../../api/messages";
+import type { GetMemoryFitResponse, MemoryFitCount, Worker } from "../../api/messages";
 import { int } from "../../api/values";
 import { bytes, count, percent, plural } from "../../format/format";
 import { Card } from "../../parts/parts";
 import type { LiveReading } from "../../state/reading";
-import type { Gpu } from "./capacities";
+import { gpuOf, type Gpu } from "./capacities";
 import { ReadKnown } from "./known";
 import { cutSentences, gpuTitle, shareOf, statement } from "./fit";
 
 export interface FitProps {
   reading: LiveReading<GetMemoryFitResponse>;
-  gpus: readonly Gpu[];
+  workers: readonly Worker[];
   focus: number;
   policy: string; // of the study's memory
 }
 
-export function FitMap({ reading, gpus, focus, policy }: FitProps) {
+export function FitMap({ reading, workers, focus, policy }: FitProps) {
+  // Of the answer, which may be of the choice before this one.
+  const gpus = (reading.data?.gpus ?? []).map(({ capacity_bytes }) => gpuOf(int(capacity_bytes), workers));
   const index = gpus.findIndex(({ capacity }) => capacity === focus);
   const gpu = gpus[index];
   return (

@@ -1,15 +1,16 @@
 // The out-of-memory frontier over two parameters, for GPUs that the reader chose.
 import { useMemo } from "preact/hooks";
-import type { GetMemoryFrontierResponse, Parameter, Study } from "../../api/messages";
+import type { GetMemoryFrontierResponse, Parameter, Study, Worker } from "../../api/messages";
 import { gridOf } from "../../charts/frontier/grid";
 import { valueText } from "../../format/domain";
-import { Card } from "../../parts/parts";
+import { Card, ErrorBox } from "../../parts/parts";
 import { queryWord, setQuery } from "../../router";
 import { useReading } from "../../state/reading";
 import { useStudy } from "../../state/study";
-import type { Gpu } from "./capacities";
+import { gpuOf } from "./capacities";
 import { FrontierChart } from "./frontier_chart";
-import { ReadKnown } from "./known";
+import { ReadKnown, useKept } from "./known";
+import { ReadKnown, useKept } from "./known";
 import { FrontierTable } from "./frontier_table";
 import { chosenParams, comparedNames, marksOf, paramWord } from "./marks";
 
@@ -18,33 +19,46 @@ const MOST_MARKS = 1000;
 
 export interface FrontierProps {
   study: Study;
-  gpus: readonly Gpu[];
+  capacities: readonly number[];
+  workers: readonly Worker[];
   focus: number;
   relevant: readonly string[]; // the parameters that memory depends on
 }
 
 export function FrontierCard(props: FrontierProps) {
-  const { study, gpus } = props;
+  const { study, capacities } = props;
   const parameters = study.space?.parameters ?? [];
   const [x, y] = [queryWord("x"), queryWord("y")];
   const { params, problems } = chosenParams(parameters, queryWord);
   delete params[x];
   delete params[y];
-  const reading = useReading("AnalysisService/GetMemoryFrontier", {
-    study: study.name ?? "",
-    ...(x !== "" && { x }),
-    ...(y !== "" && { y }),
-    params,
-    capacities: gpus.map(({ capacity }) => capacity),
-    points: POINTS,
-  });
-  // What was read last stays while other choices are read.
+  const reading = useKept(
+    useReading("AnalysisService/GetMemoryFrontier", {
+      study: study.name ?? "",
+      ...(x !== "" && { x }),
+      ...(y !== "" && { y }),
+      params,
+      capacities: [...capacities],
+      points: POINTS,
+    }),
+  );
+  const chosen = parameters.map(({ name = "" }) => paramWord(name)).filter((word) => queryWord(word) !== "");
+  const reset = () => setQuery(Object.fromEntries(["x", "y", ...chosen].map((word) => [word, ""])));
+  const failed = reading.error !== undefined && reading.error.code !== "FAILED_PRECONDITION";
   return (
     <>
       {problems.length > 0 && (
         <p class="problem" role="alert">
           {problems.join(" ")}
         </p>
+      )}
+      {reading.data !== undefined && reading.error !== undefined && <ErrorBox error={reading.error} retry={reading.reload} />}
+      {failed && (x !== "" || y !== "" || chosen.length > 0) && (
+        <div>
+          <button type="button" onClick={reset}>
+            Take back the choices of the frontier
+          </button>
+        </div>
       )}
       {reading.data === undefined ? (
         <Card title="Out-of-memory frontier">
@@ -60,10 +74,11 @@ export function FrontierCard(props: FrontierProps) {
   );
 }
 
-function Frontier({ study, gpus, focus, relevant, answer }: FrontierProps & { answer: GetMemoryFrontierResponse }) {
+function Frontier({ study, workers, focus, relevant, answer }: FrontierProps & { answer: GetMemoryFrontierResponse }) {
   const live = useStudy();
   const parameters = study.space?.parameters ?? [];
   const grid = useMemo(() => gridOf(answer), [answer]);
+  const gpus = useMemo(() => grid.gpus.map(({ capacity }) => gpuOf(capacity, workers)), [grid]);
   const params = answer.params ?? {};
   const compared = comparedNames(grid, params, relevant, parameters);
   const all = queryWord("trials") === "all";

@@ -13,6 +13,7 @@ import { chosenCapacities, focusOf, gpuOf } from "./capacities";
 import { FitMap } from "./fit_map";
 import { FrontierCard } from "./frontier";
 import { GpuChooser } from "./gpus";
+import { useKept } from "./known";
 import { Ladder } from "./ladder_card";
 import "./memory.css";
 import { riskSentence } from "./measured";
@@ -25,14 +26,14 @@ export function Memory(_: PageProps) {
   const workers = study?.workers ?? [];
   const capacities = chosenCapacities(queryWords("gpu"), workers);
   const focus = focusOf(queryWord("look"), capacities);
-  const fit = useReading("AnalysisService/GetMemoryFit", { study: live.name, capacities });
+  const fit = useKept(useReading("AnalysisService/GetMemoryFit", { study: live.name, capacities }));
   if (study === undefined) return null;
   const gpus = capacities.map((capacity) => gpuOf(capacity, workers));
   return (
     <div class="grid memory">
       <GpuChooser gpus={gpus} focus={focus} workers={workers} />
-      <FitMap reading={fit} gpus={gpus} focus={focus} policy={study.memory_policy ?? ""} />
-      <FrontierCard study={study} gpus={gpus} focus={focus} relevant={fit.data?.parameters ?? []} />
+      <FitMap reading={fit} workers={workers} focus={focus} policy={study.memory_policy ?? ""} />
+      <FrontierCard study={study} capacities={capacities} workers={workers} focus={focus} relevant={fit.data?.parameters ?? []} />
       <Scatter study={study} />
       <div class="half">
         <Ladder study={study} />
