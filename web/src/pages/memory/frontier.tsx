@@ -10,7 +10,6 @@ import { useStudy } from "../../state/study";
 import { gpuOf } from "./capacities";
 import { FrontierChart } from "./frontier_chart";
 import { ReadKnown, useKept } from "./known";
-import { ReadKnown, useKept } from "./known";
 import { FrontierTable } from "./frontier_table";
 import { chosenParams, comparedNames, marksOf, paramWord } from "./marks";
 
