@@ -1,8 +1,9 @@
 // Marks of trials on canvases: the shapes that parts/states.tsx has in text.
 import type { StateLook } from "../parts/states";
+import type { Pen } from "./pen";
 
 // Draws a mark of `size` pixels across, in the colour that `pen` has for strokes and fills.
-export function drawMark(pen: CanvasRenderingContext2D, shape: StateLook["shape"], x: number, y: number, size: number): void {
+export function drawMark(pen: Pen, shape: StateLook["shape"], x: number, y: number, size: number): void {
   const r = size / 2;
   pen.beginPath();
   switch (shape) {

@@ -3,6 +3,8 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { colours, type Colour } from "./colours";
+import { useSavedAs } from "./frame";
+import { recordPlot } from "./record";
 
 export type Options = Omit<uPlot.Options, "width" | "height">;
 
@@ -21,6 +23,7 @@ export function Plot({ label, data, options, version, height = 300, onReady }: P
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const colour = colours.value;
+  useSavedAs(() => (plot.current === null ? undefined : recordPlot(plot.current)));
   useEffect(() => {
     const element = place.current;
     if (element === null) return;

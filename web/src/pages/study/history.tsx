@@ -4,13 +4,14 @@ import type uPlot from "uplot";
 import type { GetHistoryResponse, Study } from "../../api/messages";
 import { double, int } from "../../api/values";
 import type { Colour } from "../../charts/colours";
+import { ChartFrame } from "../../charts/frame";
 import { drawMark } from "../../charts/mark";
 import { axis, Plot, type Options } from "../../charts/plot";
 import { usefulRange, wantsLog } from "../../charts/scale";
 import { count, number } from "../../format/format";
 import { isMinimized } from "../../format/study";
-import { Card, Read } from "../../parts/parts";
-import { LOOKS, StateMark, type Letter } from "../../parts/states";
+import { Read } from "../../parts/parts";
+import { LOOKS, type Letter } from "../../parts/states";
 import { go, studyPath } from "../../router";
 import { useReading } from "../../state/reading";
 import { useStudy } from "../../state/study";
@@ -62,8 +63,21 @@ function HistoryChart({ study, history }: { study: Study; history: GetHistoryRes
   const metric = objectives[objective]?.metric ?? "value";
   const letters = [...new Set(points.letters)];
   return (
-    <Card
+    <ChartFrame
       title="Optimization history"
+      study={study.name ?? ""}
+      empty={completed.length === 0}
+      keys={[
+        ...letters.map((letter) => ({ word: LOOKS[letter].word, shape: LOOKS[letter].shape, colour: `state-${LOOKS[letter].colour}` })),
+        ...(objective === 0 ? [{ word: "best so far", shape: "dash" as const, colour: "best" }] : []),
+      ]}
+      note={
+        <span>
+          {int(history.total) > points.numbers.length
+            ? `${count(points.numbers.length)} of ${count(int(history.total))} trials are drawn: all steps of the best value, and the extremes of each stretch.`
+            : "A click opens the trial. Trials without a value are on the lower edge."}
+        </span>
+      }
       aside={
         <div class="buttons">
           {objectives.length > 1 && (
@@ -86,20 +100,7 @@ function HistoryChart({ study, history }: { study: Study; history: GetHistoryRes
       ) : (
         <HistoryPlot points={points} metric={metric} scale={scale} study={study.name ?? ""} minimized={isMinimized(objectives[objective])} />
       )}
-      <div class="legend">
-        {letters.map((letter) => (
-          <span key={letter} class="state">
-            <StateMark look={LOOKS[letter]} /> {LOOKS[letter].word}
-          </span>
-        ))}
-        {objective === 0 && <span>— best so far</span>}
-        <span>
-          {int(history.total) > points.numbers.length
-            ? `${count(points.numbers.length)} of ${count(int(history.total))} trials are drawn: all steps of the best value, and the extremes of each stretch.`
-            : "A click opens the trial. Trials without a value are on the lower edge."}
-        </span>
-      </div>
-    </Card>
+    </ChartFrame>
   );
 }
 
