@@ -7,8 +7,30 @@ interface Place {
   query: URLSearchParams;
 }
 
+// A page that is opened from disk has its places in the fragment: #/studies/criteria?where=...
+let inFragment = false;
+
 function here(): Place {
-  return { path: location.pathname, query: new URLSearchParams(location.search) };
+  if (!inFragment) return { path: location.pathname, query: new URLSearchParams(location.search) };
+  // Links within the page, such as #content, lead nowhere else.
+  if (!location.hash.startsWith("#/")) return place.value;
+  const [path = "/", ...query] = location.hash.slice(1).split("?");
+  return { path, query: new URLSearchParams(query.join("?")) };
+}
+
+// What a link has for a place of the page.
+function written(address: string): string {
+  return inFragment ? `#${address}` : address;
+}
+
+// Called once, before anything is shown. `first`: the place where the address names none.
+export function placeInFragment(first: string): void {
+  inFragment = true;
+  if (!location.hash.startsWith("#/")) history.replaceState(null, "", written(first));
+  place.value = here();
+  addEventListener("hashchange", () => {
+    place.value = here();
+  });
 }
 
 export const place = signal<Place>(here());
@@ -19,7 +41,7 @@ addEventListener("popstate", () => {
 });
 
 export function go(address: string): void {
-  history.pushState(null, "", address);
+  history.pushState(null, "", written(address));
   place.value = here();
   scrollTo(0, 0);
   document.getElementById("content")?.focus({ preventScroll: true });
@@ -43,7 +65,7 @@ export function setQuery(words: Record<string, string | string[]>): void {
     for (const word of [value].flat()) if (word !== "") query.append(name, word);
   }
   const text = query.toString();
-  history.replaceState(null, "", text === "" ? place.value.path : `${place.value.path}?${text}`);
+  history.replaceState(null, "", written(text === "" ? place.value.path : `${place.value.path}?${text}`));
   place.value = here();
 }
 
@@ -64,7 +86,7 @@ export function Link({ to, current, children, ...rest }: LinkProps) {
   return (
     <a
       {...rest}
-      href={to}
+      href={written(to)}
       aria-current={current ? "page" : undefined}
       onClick={(event) => {
         const plain = !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);

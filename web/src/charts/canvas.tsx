@@ -9,6 +9,12 @@ export interface Size {
   height: number;
 }
 
+export interface PointerPlace {
+  x: number;
+  y: number;
+  size: Size;
+}
+
 export interface CanvasProps {
   // What a screen reader says of the picture.
   label: string;
@@ -17,8 +23,10 @@ export interface CanvasProps {
   draw: (pen: Pen, size: Size, colour: Colour) => void;
   least?: number; // width, in CSS pixels
   // Where the pointer is, in CSS pixels; undefined: it left.
-  onPoint?: (place: { x: number; y: number; size: Size } | undefined) => void;
-  onClick?: (place: { x: number; y: number; size: Size }) => void;
+  onPoint?: (place: PointerPlace | undefined) => void;
+  onClick?: (place: PointerPlace) => void;
+  onDown?: (place: PointerPlace) => void;
+  onUp?: (place: PointerPlace) => void;
   class?: string;
 }
 
@@ -54,7 +62,7 @@ export function prepare(canvas: HTMLCanvasElement, { width, height }: Size): Can
   return context;
 }
 
-export function Canvas({ label, height, draw, least = 200, onPoint, onClick, class: look = "" }: CanvasProps) {
+export function Canvas({ label, height, draw, least = 200, onPoint, onClick, onDown, onUp, class: look = "" }: CanvasProps) {
   const { place, width } = useWidth(least);
   const canvas = useRef<HTMLCanvasElement>(null);
   const colour = colours.value;
@@ -75,6 +83,8 @@ export function Canvas({ label, height, draw, least = 200, onPoint, onClick, cla
         aria-label={label}
         onPointerMove={onPoint && ((event) => onPoint(at(event)))}
         onPointerLeave={onPoint && (() => onPoint(undefined))}
+        onPointerDown={onDown && ((event) => onDown(at(event)))}
+        onPointerUp={onUp && ((event) => onUp(at(event)))}
         onClick={onClick && ((event) => onClick(at(event)))}
       />
     </div>

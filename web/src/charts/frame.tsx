@@ -44,7 +44,7 @@ export interface ChartFrameProps {
   // The first word of the file's name: the study's.
   study: string;
   keys?: readonly FrameKey[];
-  // What there is beside the keys below the chart.
+  // What there is to say beside the keys.
   note?: ComponentChildren;
   aside?: ComponentChildren;
   // Without a chart there is nothing to save.
@@ -76,7 +76,6 @@ export function ChartFrame({ title, study, keys = [], note, aside, empty = false
               ))}
           </div>
         </header>
-        {children}
         {(keys.length > 0 || note !== undefined) && (
           <div class="legend">
             {keys.map((key) => (
@@ -85,6 +84,7 @@ export function ChartFrame({ title, study, keys = [], note, aside, empty = false
             {note}
           </div>
         )}
+        {children}
       </section>
     </Frame.Provider>
   );

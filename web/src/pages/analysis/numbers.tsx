@@ -28,8 +28,8 @@ export function Numbers({ heads, rows, total, more }: NumbersProps) {
         <table>
           <thead>
             <tr>
-              {heads.map((head) => (
-                <th key={head} scope="col">
+              {heads.map((head, column) => (
+                <th key={column} scope="col">
                   <span class="clip">{head}</span>
                 </th>
               ))}

@@ -1,13 +1,16 @@
 // Draws many lines over several frames, as many in each as the machine manages in the frame's time.
 
-// A frame's time, and what is left of it for lines.
 const FRAME_MS = 16;
-const LINES_MS = 6;
-const LEAST = 100;
+// What of a frame our own code may take for lines; the rest is the browser's, which paints them.
+const LINES_MS = 5;
+// Frames that are farther apart do not tell how long the lines between them took.
+const IDLE_MS = 250;
+const LEAST = 120;
 const MOST = 4000;
 
-// What this machine draws in a frame; learnt, and shared by all charts.
-let pace = 500;
+// Lines for the next frame; learnt from this machine's frames, and shared by all charts.
+let pace = 400;
+let drawnAt = Number.NEGATIVE_INFINITY;
 
 export interface Job {
   count: number;
@@ -18,23 +21,20 @@ export class Painter {
   private frame = 0;
 
   // Draws the first lines at once and the rest in the next frames; an earlier job ends.
-  start(job: Job, finished: () => void = () => {}): void {
+  start(job: Job): void {
     this.stop();
     let at = 0;
-    let before = 0;
-    const step = (now: number) => {
-      // Frames come late where the last one's lines took too long: the picture is made after us.
-      if (before > 0) pace = nextPace(pace, now - before);
-      before = now;
+    const step = () => {
       const start = performance.now();
+      pace = nextPace(pace, start - drawnAt);
+      drawnAt = start;
       const to = Math.min(job.count, at + pace);
       job.draw(at, to);
       at = to;
       if (performance.now() - start > LINES_MS) pace = Math.max(LEAST, Math.round(pace * 0.7));
       if (at < job.count) this.frame = requestAnimationFrame(step);
-      else finished();
     };
-    step(0);
+    step();
   }
 
   stop(): void {
@@ -43,7 +43,10 @@ export class Painter {
   }
 }
 
-export function nextPace(now: number, took_ms: number): number {
-  if (took_ms > FRAME_MS * 1.5) return Math.max(LEAST, Math.round(now * 0.7));
-  return Math.min(MOST, Math.round(now * 1.15));
+// Fewer lines after a frame that came late, since painting takes its time after our code has ended;
+// slowly more while all come in time.
+export function nextPace(now: number, sinceLast_ms: number): number {
+  if (sinceLast_ms > IDLE_MS || sinceLast_ms < FRAME_MS / 2) return now;
+  if (sinceLast_ms > FRAME_MS * 1.4) return Math.max(LEAST, Math.round(now * 0.6));
+  return Math.min(MOST, Math.round(now * 1.06) + 1);
 }

@@ -14,8 +14,9 @@ import { Stage } from "./parallel_stage";
 import { useView } from "./view";
 
 const HEIGHT = 400;
-// The address, and with it the other charts, follow a brush at most this often.
-const FOLLOW_MS = 150;
+// The address, and with it the other charts, follow a brush at most this often: browsers refuse more
+// than some 200 changes of the address in half a minute.
+const FOLLOW_MS = 250;
 
 export function Parallel() {
   const view = useView();

@@ -27,6 +27,7 @@ export interface XyProps {
   yWord: string;
   height?: number;
   right?: number; // room to the right of the frame
+  below?: number; // room below the axis
   // Draws within the frame. Keep it with useCallback, as it is drawn anew when it changes.
   paint: (pen: Pen, place: Place, colour: Colour) => void;
   // Draws around it: colour bars, names of lines.
@@ -40,21 +41,21 @@ export interface XyProps {
 const REACH = 14; // CSS pixels
 
 export function Xy(props: XyProps) {
-  const { label, x, y, xWord, yWord, height = 320, right, paint, around, points, say, open } = props;
+  const { label, x, y, xWord, yWord, height = 320, right, below = 0, paint, around, points, say, open } = props;
   const [hovered, setHovered] = useState<number>();
   const draw = useCallback(
     (pen: Pen, size: Size, colour: Colour) => {
-      const box = innerBox(size.width, size.height, y, right);
+      const box = innerBox(size.width, size.height - below, y, right);
       const place = placeIn(box, x, y);
       drawAxes(pen, box, x, y, { x: xWord, y: yWord }, colour);
       within(pen, box, () => paint(pen, place, colour));
       around?.(pen, place, colour);
     },
-    [x, y, xWord, yWord, right, paint, around],
+    [x, y, xWord, yWord, right, below, paint, around],
   );
   const find = (at: { x: number; y: number; size: Size }): number | undefined => {
     if (points === undefined) return undefined;
-    const place = placeIn(innerBox(at.size.width, at.size.height, y, right), x, y);
+    const place = placeIn(innerBox(at.size.width, at.size.height - below, y, right), x, y);
     return nearestOf(points.count, (index) => place.x(points.x(index)) - at.x, (index) => place.y(points.y(index)) - at.y);
   };
   return (
