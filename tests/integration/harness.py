@@ -152,7 +152,7 @@ parameters:
         address_file = self.folder / "address"
         address_file.unlink(missing_ok=True)
         server = self.start(
-            "server", BIN / "hpo-server", "--study", self.folder / study, "--db",
+            "server", BIN / "hpo-server", *(["--study", self.folder / study] if study else []), "--db",
             self.folder / "hpo.db", "--listen", listen or self.address or "127.0.0.1:0",
             "--address-file", address_file, *options, environment=environment)
         wait_until(lambda: not server.alive() or

@@ -1,19 +1,18 @@
 """What a study has found: its trials, the best of them, what mattered."""
 
 import importlib
-import json
-import subprocess
+import math
 from typing import TYPE_CHECKING, Any, Iterator
 
 from . import _wire
 from ._advice import in_python
 from ._keywords import ours
-from ._server import program
 from .errors import HpoError, InvalidInput, StudyFailed
 from .records import Reader, TrialRecord, noted_of
 from .space import Domain
 
 _PAGE = 1000
+_ROWS = 20_000  # of a table
 _STATES = ("queued", "running", "completed", "pruned", "failed", "cancelled")
 
 
@@ -145,24 +144,36 @@ class Findings:
     def importances(self, metric: "str | None" = None, *, method: str = "ped-anova") -> "dict[str, float]":
         """The share of each parameter in what moved the metric (of an objective; default: the first), the
         largest first; they add up to 1. `method`: "ped-anova" or "fanova". Needs a few completed trials."""
-        words = ["study", "importance", "--method", method, *(["--metric", metric] if metric else [])]
-        told = json.loads(self._written_by_hpo("study.importances", words))
-        shares = {str(one["parameter"]): float(one["share"]) for one in told["importance"]}
-        return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
+        return {str(one.parameter): float(one.share) for one in self.importance_messages(metric, method)}
 
-    def _written_by_hpo(self, where: str, words: "list[str]") -> str:
-        """What the program `hpo` writes as JSON, for what it computes itself."""
-        address = self.channel.address
-        command = [program("hpo"), "--server", address, "--study", self.name, "--output", "json", *words]
-        fds: "tuple[int, ...]" = ()
-        if address.startswith("unix:/proc/self/fd/"):  # of this process, and so of the program
-            fds = (int(address.split("/")[4]),)
-        done: Any = subprocess.run(command, capture_output=True, text=True, check=False, pass_fds=fds,
-                                   stdin=subprocess.DEVNULL)
-        if done.returncode != 0:
-            why = done.stderr.strip().removeprefix("hpo: ") or f"hpo ended with status {done.returncode}"
-            raise HpoError(f"{where}: {why}")
-        return str(done.stdout)
+    def importance_messages(self, metric: "str | None" = None, method: str = "ped-anova") -> "list[Any]":
+        """The server's messages ParameterImportance, the largest share first: with the fifth and the
+        ninety-fifth percentile of each share over resamples of the trials."""
+        methods = {"ped-anova": "PED_ANOVA", "fanova": "FANOVA"}
+        if method not in methods:
+            raise InvalidInput(f"study.importances: method: expected one of {', '.join(methods)}, got {method!r}")
+        chosen = _wire.number("ImportanceMethod", f"IMPORTANCE_METHOD_{methods[method]}")
+        request = _wire.message("GetImportanceRequest")(study=self.name, metric=metric or "", method=chosen)
+        try:
+            return list(self.channel.call("AnalysisService/GetImportance", request).parameters)
+        except HpoError as error:
+            raise HpoError(f"study.importances: {error}") from None
+
+    def columns(self, names: "list[str]", where: "tuple[str, ...]" = ()) -> "dict[str, list[float]]":
+        """Columns of numbers of the trials for which all conditions hold, in order; NaN where a trial has no value.
+        Names and conditions are those of QueryTrials (proto/hpo/v1/study.proto)."""
+        request: Any = _wire.message("QueryTrialsRequest")(
+            study=self.name, columns=names, where=where, page_size=_ROWS)
+        found: "dict[str, list[float]]" = {name: [] for name in names}
+        while True:
+            answer = self.channel.call("StudyService/QueryTrials", request)
+            for name, column in zip(names, answer.columns):
+                missing = set(column.missing)
+                found[name] += [math.nan if row in missing else float(value)
+                                for row, value in enumerate(column.numbers)]
+            request.page_token = answer.next_page_token
+            if not request.page_token:
+                return found
 
     def dataframe(self) -> Any:
         """A pandas DataFrame with a row for each trial: number, state, value, why, times, then
@@ -189,6 +200,15 @@ class Findings:
     if not TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any:
             raise AttributeError(f"a study has no attribute {name!r}{ours(name)}")
+
+    def _repr_html_(self) -> "str | None":
+        """A card of the study for notebooks; None, so that repr() is shown, where the server does not answer."""
+        from .card import card  # what only notebooks need is imported by them
+
+        try:
+            return card(self.channel, self.name)
+        except HpoError:
+            return None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self.channel.address!r})"

@@ -65,11 +65,12 @@ def history(study: Study, metric: "str | None" = None, ax: Any = None) -> Any:
 
 
 def importances(study: Study, metric: "str | None" = None, ax: Any = None) -> Any:
-    """The share of each parameter in what moved the metric."""
-    shares = study.importances(metric)
+    """The share of each parameter in what moved the metric, with the fifth to the ninety-fifth percentile of it
+    over resamples of the trials."""
+    shares = study.importance_messages(metric)[::-1]
     axes = _axes(ax, f"{study.name}: what moved {_objective(study, metric)[0]}")
-    names = list(shares)[::-1]
-    axes.barh(names, [shares[name] for name in names])
+    around = [[max(0.0, one.share - one.low) for one in shares], [max(0.0, one.high - one.share) for one in shares]]
+    axes.barh([one.parameter for one in shares], [one.share for one in shares], xerr=around, ecolor=_GREY)
     axes.set_xlabel("share")
     return axes
 
@@ -146,17 +147,10 @@ def _spread(values: "Sequence[float]", low: "float | None" = None, high: "float 
 
 def memory(study: Study, ax: Any = None) -> Any:
     """The peak of memory of each trial's last run, and the limit; trials that ran out of memory are crosses."""
-    peaks: "list[tuple[int, int, bool]]" = []
-    limit = 0
-    for one in study.messages(full=True):
-        for attempt in one.attempts[-1:]:
-            peak = int(attempt.memory.live_peak_bytes)
-            limit = max(limit, int(attempt.capacity_bytes))
-            over = one.HasField("outcome") and one.outcome.WhichOneof("kind") == "out_of_memory"
-            peaks += [(int(one.number), peak, over)] if peak else []
-    if not peaks:
-        raise HpoError(f"study {study.name}: expected a trial whose memory was measured, got none; "
-                       "trials with a process of their own, or with trial.used(), have it")
+    table = study.columns(["number", "live_bytes", "limit_bytes"], ("live_bytes>0",))
+    over_memory = set(study.columns(["number"], ("why=out_of_memory",))["number"])
+    peaks = [(int(number), peak, number in over_memory) for number, peak in zip(table["number"], table["live_bytes"])]
+    limit = max((one for one in table["limit_bytes"] if one > 0), default=0.0)
     axes = _axes(ax, f"{study.name}: memory")
     for over, mark, label in ((False, "o", "ended within its memory"), (True, "x", "out of memory")):
         shown = [(number, peak) for number, peak, is_over in peaks if is_over == over]

@@ -26,9 +26,12 @@ class Page(Deployment):
 
     def serve(self, *options):
         server = self.start_server("--http", "127.0.0.1:0", *options)
+        self.find_page(server)
+        return server
+
+    def find_page(self, server):
         found = wait_until(lambda: PAGE.search(server.output()), "the page's address")
         self.host, self.port = found.group(2), int(found.group(3))
-        return server
 
     def connection(self):
         return http.client.HTTPConnection(self.host, self.port, timeout=DEADLINE_S)

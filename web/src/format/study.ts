@@ -44,7 +44,7 @@ export function remaining(study: Study): number | undefined {
   const limits: number[] = [];
   if (study.budget?.wall_clock !== undefined) limits.push(seconds(study.budget.wall_clock) - used);
   const ended = endedTrials(study.counts);
-  if (study.budget?.trials !== undefined && ended > 0) {
+  if (study.budget?.trials !== undefined && ended > 0 && used > 0) {
     limits.push((used / ended) * Math.max(0, int(study.budget.trials) - ended));
   }
   return limits.length > 0 ? Math.max(0, Math.min(...limits)) : undefined;

@@ -89,7 +89,7 @@ function Figures({ study }: { study: Study }) {
         </Figure>
         <Figure label="Sampler, pruner" hint={study.last_proposal !== "" && study.last_proposal}>
           <span class="foreign">
-            {study.sampler} {study.pruner !== "" && study.pruner !== undefined && `, ${study.pruner}`}
+            {[study.sampler, study.pruner].filter((word) => (word ?? "") !== "").join(", ")}
           </span>
         </Figure>
       </dl>
@@ -117,6 +117,7 @@ function StateBar({ study }: { study: Study }) {
   const words = { ...LOOKS, P: { ...LOOKS.P, word: "pruned" } };
   return (
     <>
+      <h3>States</h3>
       <ShareBar
         label={`States of ${plural(endedTrials(study.counts), "ended trial")}`}
         parts={shown.map(({ letter, amount }) => ({ word: `${words[letter].word}: ${count(amount)}`, colour: words[letter].colour, amount }))}

@@ -1,0 +1,117 @@
+// What the table of trials shows, as the address has it.
+import type { QueryTrialsRequest } from "../../api/messages";
+import { count } from "../../format/format";
+import type { Letter } from "../../parts/states";
+
+export interface TableState {
+  where: string[];
+  sort: string; // a column, "-" before it: largest first; "": by number
+  columns: string[]; // empty: the default ones
+  size: number;
+  page: string; // "": the first, LAST, or a token of the server
+  picked: number[];
+}
+
+export const LAST = "last";
+export const SIZES = [50, 100, 200, 500, 1000];
+const DEFAULT_SIZE = 100;
+export const FEWEST_COMPARED = 2;
+export const MOST_COMPARED = 20;
+
+// Columns that the state of a row is told by, whether or not they are shown.
+const ALWAYS = ["state", "why", "violation"];
+
+// Conditions that a click sets, at most one of them at a time.
+export const QUICK: { word: string; where: string; letter?: Letter }[] = [
+  { word: "all", where: "" },
+  { word: "completed", where: "state=completed", letter: "C" },
+  { word: "stopped by the pruner", where: "why=PRUNER", letter: "P" },
+  { word: "out of memory", where: "why=OUT_OF_MEMORY", letter: "O" },
+  { word: "out of host memory", where: "why=HOST_OUT_OF_MEMORY", letter: "O" },
+  { word: "memory predicted", where: "why=PREDICTED_OUT_OF_MEMORY", letter: "E" },
+  { word: "failed", where: "state=failed", letter: "F" },
+  { word: "cancelled", where: "state=cancelled", letter: "X" },
+  { word: "running", where: "state=running", letter: "R" },
+  { word: "queued", where: "state=queued", letter: "Q" },
+];
+
+export function readPicked(text: string): number[] {
+  const numbers = text
+    .split(",")
+    .filter((word) => /^\d{1,9}$/.test(word))
+    .map(Number);
+  return [...new Set(numbers)].slice(0, MOST_COMPARED);
+}
+
+export function readState(query: URLSearchParams): TableState {
+  const size = Number(query.get("size") ?? DEFAULT_SIZE);
+  return {
+    where: query.getAll("where"),
+    sort: query.get("sort") ?? "",
+    columns: query.getAll("column"),
+    size: SIZES.includes(size) ? size : DEFAULT_SIZE,
+    page: query.get("page") ?? "",
+    picked: readPicked(query.get("pick") ?? ""),
+  };
+}
+
+// The words of the address that another number of rows is.
+export function sizeWord(size: number): string {
+  return size === DEFAULT_SIZE ? "" : String(size);
+}
+
+export function tableRequest(study: string, state: TableState, columns: readonly string[]): QueryTrialsRequest {
+  return {
+    study,
+    where: state.where,
+    sort: state.sort,
+    columns: [...new Set([...columns, ...ALWAYS])],
+    page_size: state.size,
+    ...(state.page === LAST ? { from_end: true } : state.page === "" ? {} : { page_token: state.page }),
+  };
+}
+
+// Ascending first, unless `largestFirst`; a second time: the other way round.
+export function nextSort(sort: string, column: string, largestFirst: boolean): string {
+  if (sort === column) return `-${column}`;
+  if (sort === `-${column}`) return column;
+  return largestFirst ? `-${column}` : column;
+}
+
+export function sortedHow(sort: string, column: string): "ascending" | "descending" | undefined {
+  if (sort === column || (sort === "" && column === "number")) return "ascending";
+  return sort === `-${column}` ? "descending" : undefined;
+}
+
+// Without the conditions of the quick filters, or with another one of them.
+export function withQuick(where: readonly string[], quick: string): string[] {
+  const others = where.filter((word) => !isQuick(word));
+  return quick === "" ? others : [quick, ...others];
+}
+
+export function isQuick(word: string): boolean {
+  return QUICK.some(({ where }) => where !== "" && where === word);
+}
+
+// "Rows 101 to 200 of 61,234"
+export function positionText(position: number, rows: number, matching: number): string {
+  if (rows === 0) return "No rows";
+  return `Rows ${count(position + 1)} to ${count(position + rows)} of ${count(matching)}`;
+}
+
+// What an error of a query is about: where it is shown.
+export function errorPlace(message: string): "where" | "page" | "table" {
+  if (message.startsWith("where")) return "where";
+  return message.startsWith("page_token") ? "page" : "table";
+}
+
+// After a trial was chosen for the comparison, or no longer.
+export function withPicked(picked: readonly number[], trial: number, on: boolean): number[] {
+  const others = picked.filter((one) => one !== trial);
+  return on ? [...others, trial].slice(0, MOST_COMPARED) : others;
+}
+
+// Whether a quick filter was refused because no trial has a reason yet: then none matches it.
+export function saysNoneYet(message: string): boolean {
+  return errorPlace(message) === "where" && message.includes("got 'why'");
+}
