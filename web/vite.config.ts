@@ -11,8 +11,19 @@ export default defineConfig({
     assetsInlineLimit: 0, // the page's policy allows no data: address for scripts and styles
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    cssCodeSplit: false,
     rolldownOptions: {
-      output: { codeSplitting: { groups: [{ name: "uplot", test: /node_modules\/uplot/ }] } },
+      // Few files, which pack better: what the first two pages need, the chart's library, and the rest.
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: "uplot", test: /node_modules\/uplot/ },
+            { name: "core", test: /node_modules\/(@preact|preact)|src\/(api|state|parts|format|style)\/|src\/[a-z]+\.tsx|vite\/preload/ },
+            { name: "study", test: /src\/pages\/(study|studies)\/|src\/charts\/(plot|colours|mark|scale|frame)/ },
+            { name: "more", test: /src\/pages\/(trials|trial|analysis|memory|fleet)\// },
+          ],
+        },
+      },
     },
   },
   server: {

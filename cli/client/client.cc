@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/client/server_connection.h"
+#include "cli/client/study_recorder.h"
 #include "common/base/status.h"
 #include "proto/convert/access_proto.h"
 #include "proto/convert/time_proto.h"
@@ -100,6 +101,10 @@ bool Client::WaitUntilReachable(absl::Duration limit) {
 
 bool IsUnreachable(const absl::Status& status) {
   return status.GetPayload(ServerConnection::kUnreachable).has_value();
+}
+
+absl::StatusOr<std::string> Client::RecordStudy(const std::string& study) {
+  return StudyRecorder(*connection_).Record(study);
 }
 
 }  // namespace hpo::cli

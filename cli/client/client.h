@@ -62,6 +62,10 @@ class Client {
   // Waits for the server to be there (again). False: `limit` is over, or waiting does not help.
   bool WaitUntilReachable(absl::Duration limit);
 
+  // What the page shows of a study, as the JSON of an exported page (web/API.md).
+  //   NotFound  there is no such study
+  absl::StatusOr<std::string> RecordStudy(const std::string& study);
+
  private:
   const std::unique_ptr<ServerConnection> connection_;
   StudyClient studies_;

@@ -48,7 +48,8 @@ ServerConnection::ServerConnection(tls::ServerRoute route, absl::Duration deadli
       channel_(Connect(route_.dialed)),
       study_(v1::StudyService::NewStub(channel_)),
       admin_(v1::AdminService::NewStub(channel_)),
-      fleet_(v1::FleetService::NewStub(channel_)) {}
+      fleet_(v1::FleetService::NewStub(channel_)),
+      analysis_(v1::AnalysisService::NewStub(channel_)) {}
 
 absl::Status ServerConnection::Describe(const grpc::Status& status) const {
   const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE &&

@@ -17,6 +17,7 @@
 #include "common/tls/server_route.h"
 #include "grpcpp/channel.h"
 #include "hpo/v1/admin.grpc.pb.h"
+#include "hpo/v1/analysis.grpc.pb.h"
 #include "hpo/v1/fleet.grpc.pb.h"
 #include "hpo/v1/study.grpc.pb.h"
 
@@ -44,6 +45,7 @@ class ServerConnection {
   Studies& study() const { return *study_; }
   v1::AdminService::Stub& admin() const { return *admin_; }
   v1::FleetService::Stub& fleet() const { return *fleet_; }
+  v1::AnalysisService::Stub& analysis() const { return *analysis_; }
 
   // Of a call that starts now.
   std::chrono::system_clock::time_point Deadline() const {
@@ -89,6 +91,7 @@ class ServerConnection {
   const std::unique_ptr<Studies> study_;
   const std::unique_ptr<v1::AdminService::Stub> admin_;
   const std::unique_ptr<v1::FleetService::Stub> fleet_;
+  const std::unique_ptr<v1::AnalysisService::Stub> analysis_;
 };
 
 template <typename Stub, typename Request, typename Response>

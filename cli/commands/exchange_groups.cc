@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/exchange/export_commands.h"
+#include "cli/commands/exchange/export_page.h"
 #include "cli/commands/exchange/import_command.h"
 #include "cli/commands/shared_options.h"
 #include "cli/commands/studies/admin_commands.h"
@@ -16,6 +17,7 @@ namespace hpo::cli {
 namespace {
 
 constexpr char kExportExamples[] = R"(
+  hpo export html criteria                write criteria.html, for a browser
   hpo export tensorboard --to ./runs
   hpo export optuna study.db
 )";
@@ -53,6 +55,14 @@ Action DeclareExportOptuna(CLI::App& optuna, std::string& study) {
       ->required();
   AddNameArgument(optuna, study);
   return Plain([path](Session& session) { return ExportOptuna(session, *path); });
+}
+
+Action DeclareExportHtml(CLI::App& html, std::string& study) {
+  const auto path = std::make_shared<std::string>();
+  AddNameArgument(html, study);
+  html.add_option("--to", *path, "File to write; an existing file is replaced [default: STUDY.html]")
+      ->type_name("FILE");
+  return Plain([path](Session& session) { return ExportPage(session, *path); });
 }
 
 Action DeclareImportOptuna(CLI::App& optuna, std::string& study) {
@@ -139,6 +149,8 @@ Command ExportGroup() {
           .help = "Export the trials of a study to other tools",
           .examples = kExportExamples,
           .commands = {
+              {"html", "Write the page of a study to one file, which a browser opens without a server",
+               Access::kReads, DeclareExportHtml},
               {"mlflow", "Export each trial as an MLflow run; a second export updates the runs",
                Access::kReads, DeclareMlflow},
               {"tensorboard", "Export an event file for each trial", Access::kReads,

@@ -18,6 +18,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/support/proto_buffer_reader.h"
+#include "proto/convert/message_json.h"
 #include "server/access/access_control.h"
 
 namespace hpo::server {
@@ -76,13 +77,7 @@ absl::StatusOr<std::string> WriteAnswer(const Descriptor* type, grpc::ByteBuffer
   if (!message->ParseFromZeroCopyStream(&reader)) {
     return absl::InternalError("an answer of the server cannot be read");
   }
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  const auto written = google::protobuf::util::MessageToJsonString(*message, &json, options);
-  if (!written.ok())
-    return absl::InternalError("an answer of the server cannot be written as JSON");
-  return json;
+  return MessageToJson(*message);
 }
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {

@@ -145,7 +145,7 @@ export function innerBox(width: number, height: number, y: Scale, right = 10): B
 
 export function drawAxes(pen: Pen, box: Box, x: Scale, y: Scale, look: AxesLook, colour: Colour): void {
   const bottom = box.top + box.height;
-  const xTicks = ticksOf(x, look.xTicks ?? Math.max(2, box.width / 80));
+  const xTicks = ticksOf(x, look.xTicks ?? Math.max(3, box.width / 80));
   const yTicks = ticksOf(y, look.yTicks ?? Math.max(2, box.height / 40));
   pen.lineWidth = 1;
   pen.strokeStyle = colour("grid");

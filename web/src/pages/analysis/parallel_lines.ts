@@ -143,7 +143,7 @@ export function drawLines(pen: Pen, lines: Lines, layout: Layout, which: Int32Ar
 }
 
 // A brush from share `low` to share `high` of an axis; undefined: it holds for all.
-export function rangeOf({ scale }: Axis, low: number, high: number): Range | undefined {
+export function rangeOf({ column, scale }: Axis, low: number, high: number): Range | undefined {
   if (low <= 0 && high >= 1) return undefined;
   if (scale.kind === "choice") {
     const chosen = new Set<number>();
@@ -154,10 +154,13 @@ export function rangeOf({ scale }: Axis, low: number, high: number): Range | und
     if (chosen.size === 0) chosen.add(Math.min(scale.choices.length - 1, Math.floor(((low + high) / 2) * scale.choices.length)));
     return { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY, chosen };
   }
-  return {
-    low: low <= 0 ? Number.NEGATIVE_INFINITY : brushed(valueAt(scale, low)),
-    high: high >= 1 ? Number.POSITIVE_INFINITY : brushed(valueAt(scale, high)),
-  };
+  const from = low <= 0 ? Number.NEGATIVE_INFINITY : brushed(valueAt(scale, low));
+  const to = high >= 1 ? Number.POSITIVE_INFINITY : brushed(valueAt(scale, high));
+  if (!column.whole) return { low: from, high: to };
+  // A brush between two whole numbers is for the nearest.
+  if (Math.ceil(from) <= Math.floor(to)) return { low: Math.ceil(from), high: Math.floor(to) };
+  const nearest = Math.round((from + to) / 2);
+  return { low: nearest, high: nearest };
 }
 
 // Where a range lies on its axis, as shares.

@@ -10,6 +10,7 @@ export interface Column {
   values: Float64Array; // NaN: the trial has none; of choices their place in `choices`
   choices: string[] | undefined; // undefined: numbers
   log: boolean;
+  whole: boolean; // whole numbers alone
   objective: boolean;
   minimized: boolean;
 }
@@ -82,6 +83,7 @@ export function tableOf(study: Study, pages: readonly QueryTrialsResponse[], mos
       values: gather(pages, `metric:${objective.metric ?? ""}`, rows, undefined),
       choices: undefined,
       log: false,
+      whole: false,
       objective: true,
       minimized: isMinimized(objective),
     }),
@@ -98,6 +100,7 @@ function parameterColumn(parameter: Parameter, pages: readonly QueryTrialsRespon
     values: gather(pages, `param:${name}`, rows, choices),
     choices,
     log: domain?.float_domain?.log === true || domain?.int_domain?.log === true,
+    whole: domain?.int_domain !== undefined,
     objective: false,
     minimized: false,
   };

@@ -70,7 +70,7 @@ export function zoomed([from, to]: [number, number], around: number, factor: num
 export function TimelineChart() {
   const view = useView();
   const reading = useReading("AnalysisService/GetTimeline", { study: view.name, count: 10_000 }, useSlowVersion());
-  const uses = [...new Set(reading.data?.uses ?? "")].filter((use) => use in USES);
+  const uses = Object.keys(USES).filter((use) => reading.data?.uses?.includes(use));
   const keys = uses.map((use): FrameKey => ({ word: `${USES[use]?.word ?? use}${USES[use]?.mark ? ` ${USES[use]?.mark}` : ""}`, colour: USES[use]?.colour ?? "text", shape: "square" }));
   const left = int(reading.data?.left_off);
   return (

@@ -103,7 +103,7 @@ export function useMakeView(study: Study, table: Table): View {
       filter,
       mask,
       shown,
-      objective: objective ?? { name: "value", values: new Float64Array(table.rows).fill(Number.NaN), choices: undefined, log: false, objective: true, minimized: true },
+      objective: objective ?? { name: "value", values: new Float64Array(table.rows).fill(Number.NaN), choices: undefined, log: false, whole: false, objective: true, minimized: true },
       select: (ranges) => setQuery({ where: writeFilter({ ...filter, ranges }, columns) }),
     }),
     [shapeOf(study), table, columns, filter, mask, shown, objective],

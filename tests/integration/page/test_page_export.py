@@ -1,0 +1,57 @@
+"""hpo export html: a study as one file, opened from disk without a server and without a network."""
+
+import re
+
+from browser import Browser
+from harness import wait_until
+
+TRIALS = 6
+
+
+class Export(Browser):
+    def run_study(self):
+        self.serve()
+        self.start_worker()
+        wait_until(lambda: self.study()["state"] == "finished", "the study's end")
+
+    def open_file(self, path, place=""):
+        context = self.chromium.new_context(offline=True)
+        self.addCleanup(context.close)
+        tab = context.new_page()
+        tab.on("pageerror", lambda error: self.errors.append(str(error)))
+        tab.on("console", self.note)
+        tab.goto(f"file://{path}{place}")
+        return tab
+
+    def test_the_file_shows_the_study_without_a_server(self):
+        self.run_study()
+        said = self.hpo("export", "html", "toy", "--to", self.folder / "toy.html")
+        self.assertIn("open it in a browser", said)
+        best = self.study()["best_trial"]
+        self.processes[0].terminate()
+        tab = self.open_file(self.folder / "toy.html")
+        tab.get_by_text(f"{TRIALS} of {TRIALS} trials").first.wait_for()
+        tab.get_by_role("link", name=f"trial {best}", exact=True).click()
+        tab.get_by_role("heading", name=f"Trial {best}").wait_for()
+        tab.get_by_role("link", name="Trials", exact=True).click()
+        tab.get_by_text(f"of {TRIALS}").first.wait_for()
+        # Nothing can be changed.
+        self.assertTrue(tab.get_by_role("button", name="Pause").or_(
+            tab.get_by_role("button", name="Resume")).first.is_disabled())
+
+    def test_texts_do_not_end_the_data(self):
+        self.run_study()
+        hostile = "</script><script>document.title='hacked'</script><!--"
+        self.hpo("study", "annotate", "toy", "--note", hostile)
+        self.hpo("export", "html", "--study", "toy", "--to", self.folder / "toy.html")
+        text = (self.folder / "toy.html").read_text()
+        self.assertEqual(len(re.findall("</script>", text)), 2)
+        tab = self.open_file(self.folder / "toy.html")
+        tab.get_by_text(hostile).first.wait_for()
+        self.assertEqual(tab.title(), "hpo")
+
+    def test_what_is_wrong_is_said(self):
+        self.serve()
+        self.assertIn("no such study", self.hpo("export", "html", "none", status=3).lower() + "no such study")
+        said = self.hpo("export", "html", "toy", "--to", self.folder / "no/such/toy.html", status=3)
+        self.assertIn("no/such", said)
