@@ -26,9 +26,12 @@ export function number(value: number, digits = 5): string {
   return String(Number(value.toPrecision(digits)));
 }
 
+// Making one for each number would cost more than all else in a table.
+const COUNT = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
 // "12,345"
 export function count(value: number): string {
-  return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
+  return COUNT.format(value);
 }
 
 // "3 trials", "1 trial"

@@ -46,19 +46,29 @@ export function letterOfTrial(trial: Trial): Letter {
   return letterOf(trial.state, trial.prune_reason, Number(trial.violation ?? 0));
 }
 
+function Shape({ of }: { of: StateLook["shape"] }) {
+  switch (of) {
+    case "disc":
+      return <circle cx="5" cy="5" r="4" fill="currentColor" />;
+    case "ring":
+      return <circle cx="5" cy="5" r="3.2" fill="none" stroke="currentColor" stroke-width="1.8" />;
+    case "cross":
+      return <path d="M1.5 1.5l7 7m0-7l-7 7" stroke="currentColor" stroke-width="2" />;
+    case "triangle":
+      return <path d="M5 1l4.3 8H.7z" fill="currentColor" />;
+    case "square":
+      return <path d="M1.2 1.2h7.6v7.6H1.2z" fill="currentColor" />;
+    case "diamond":
+      return <path d="M5 .5L9.5 5 5 9.5.5 5z" fill="none" stroke="currentColor" stroke-width="1.4" />;
+    case "dash":
+      return <path d="M1 5h8" stroke="currentColor" stroke-width="2.6" />;
+  }
+}
+
 export function StateMark({ look }: { look: StateLook }) {
-  const shapes = {
-    disc: <circle cx="5" cy="5" r="4" fill="currentColor" />,
-    ring: <circle cx="5" cy="5" r="3.2" fill="none" stroke="currentColor" stroke-width="1.8" />,
-    cross: <path d="M1.5 1.5l7 7m0-7l-7 7" stroke="currentColor" stroke-width="2" />,
-    triangle: <path d="M5 1l4.3 8H.7z" fill="currentColor" />,
-    square: <path d="M1.2 1.2h7.6v7.6H1.2z" fill="currentColor" />,
-    diamond: <path d="M5 .5L9.5 5 5 9.5.5 5z" fill="none" stroke="currentColor" stroke-width="1.4" />,
-    dash: <path d="M1 5h8" stroke="currentColor" stroke-width="2.6" />,
-  };
   return (
     <svg class={`mark state-${look.colour}`} viewBox="0 0 10 10" width="10" height="10" aria-hidden="true">
-      {shapes[look.shape]}
+      {Shape({ of: look.shape })}
     </svg>
   );
 }

@@ -114,16 +114,7 @@ function Editor({ note, tags, own, change, onClose }: EditorProps) {
         </button>
       </form>
       <h3>Tags</h3>
-      <p>
-        {tags.map((one) => (
-          <span key={one} class="chip">
-            <span class="clip">{one}</span>
-            <button type="button" class="quiet" aria-label={`Remove the tag ${one}`} onClick={() => void change({ remove_tags: [one] }, "The tag is removed.")}>
-              ✕
-            </button>
-          </span>
-        ))}
-      </p>
+      <Tags tags={tags} onRemove={(one) => void change({ remove_tags: [one] }, "The tag is removed.")} />
       <form class="form" onSubmit={submits(addTag)}>
         <label>
           New tag
@@ -152,5 +143,20 @@ function Editor({ note, tags, own, change, onClose }: EditorProps) {
         <button type="submit">Set</button>
       </form>
     </Dialog>
+  );
+}
+
+function Tags({ tags, onRemove }: { tags: string[]; onRemove: (tag: string) => void }) {
+  return (
+    <p>
+      {tags.map((tag) => (
+        <span key={tag} class="chip">
+          <span class="clip">{tag}</span>
+          <button type="button" class="quiet" aria-label={`Remove the tag ${tag}`} onClick={() => onRemove(tag)}>
+            ✕
+          </button>
+        </span>
+      ))}
+    </p>
   );
 }

@@ -1,8 +1,9 @@
 // The rows of a page of trials.
+import { useMemo } from "preact/hooks";
 import type { ColumnInfo, QueryTrialsResponse, Study } from "../../api/messages";
 import { int } from "../../api/values";
 import { isMinimized } from "../../format/study";
-import { StateBadge } from "../../parts/states";
+import { StateBadge, type Letter } from "../../parts/states";
 import { go, Link, setQuery, studyPath } from "../../router";
 import { cellsOf, cellText, isNumeric, lettersOf, lookOf, whyText, type Cell, type ColumnLook } from "./columns";
 import { MOST_COMPARED, nextSort, sortedHow, withPicked, type TableState } from "./query";
@@ -33,11 +34,16 @@ function shownColumns({ study, answer, columns, infos }: TableProps): ShownColum
 }
 
 export function TrialTable(props: TableProps) {
-  const { study, state, answer } = props;
-  const columns = shownColumns(props);
-  const letters = lettersOf(answer);
-  const why = cellsOf(answer.columns?.find(({ name }) => name === "why"));
-  const best = study.best_trial === undefined ? undefined : int(study.best_trial);
+  const { study, state, answer, infos } = props;
+  const columns = useMemo(() => shownColumns(props), [answer, infos, props.columns.join("\n")]);
+  const best = study.best_trial === undefined ? -1 : int(study.best_trial);
+  const picked = state.picked.join(",");
+  // The study changes while its trials run, and the rows are many: they are made anew only where
+  // they changed.
+  const rows = useMemo(
+    () => <Rows study={study.name ?? ""} answer={answer} columns={columns} best={best} picked={state.picked} />,
+    [study.name, answer, columns, best, picked],
+  );
   return (
     <div class={props.busy ? "scroll tall busy" : "scroll tall"} aria-busy={props.busy}>
       <table class="trials">
@@ -52,52 +58,72 @@ export function TrialTable(props: TableProps) {
             ))}
           </tr>
         </thead>
-        <tbody>
-          {(answer.numbers ?? []).map((trial, row) => (
-            <tr
-              key={trial}
-              class={trial === best ? "best row" : "row"}
-              onClick={(event) => {
-                // A click on a control, or the end of selecting text, is not one on the row.
-                const onControl = (event.target as Element).closest("a, button, input, label") !== null;
-                if (!onControl && String(getSelection() ?? "") === "") go(studyPath(study.name ?? "", "trials", trial));
-              }}
-            >
-              <td>
-                <Pick trial={trial} picked={state.picked} />
-              </td>
-              <td class="number">
-                <Link to={studyPath(study.name ?? "", "trials", trial)}>{trial}</Link>
-              </td>
-              {columns.map(({ look, numeric, cell }) =>
-                look.format === "state" ? (
-                  <td key={look.name}>
-                    <StateBadge letter={letters(row)} />
-                    {trial === best && <span class="hint"> best</span>}
-                    {letters(row) === "F" && <span class="hint"> {whyText(String(why(row) ?? ""))}</span>}
-                  </td>
-                ) : (
-                  <td key={look.name} class={numeric ? "number" : ""}>
-                    <CellText text={cellText(look, cell(row))} />
-                  </td>
-                ),
-              )}
-            </tr>
-          ))}
-        </tbody>
+        {rows}
       </table>
     </div>
   );
 }
 
+interface RowsProps {
+  study: string;
+  answer: QueryTrialsResponse;
+  columns: readonly ShownColumn[];
+  best: number;
+  picked: number[];
+}
+
+function Rows({ study, answer, columns, best, picked }: RowsProps) {
+  const letters = lettersOf(answer);
+  const why = cellsOf(answer.columns?.find(({ name }) => name === "why"));
+  const open = (event: MouseEvent, trial: number) => {
+    // A click on a control, or the end of selecting text, is not one on the row.
+    const onControl = (event.target as Element).closest("a, button, input, label") !== null;
+    if (!onControl && String(getSelection() ?? "") === "") go(studyPath(study, "trials", trial));
+  };
+  return (
+    <tbody>
+      {(answer.numbers ?? []).map((trial, row) => (
+        <tr key={trial} class={trial === best ? "best row" : "row"} onClick={(event) => open(event, trial)}>
+          <td>
+            <Pick trial={trial} picked={picked} />
+          </td>
+          <td class="number">
+            <Link to={studyPath(study, "trials", trial)}>{trial}</Link>
+          </td>
+          {columns.map((column) => (column.look.format === "state" ? stateCell(letters(row), trial === best, why(row)) : valueCell(column, row)))}
+        </tr>
+      ))}
+    </tbody>
+  );
+}
+
+function stateCell(letter: Letter, isBest: boolean, why: Cell) {
+  return (
+    <td key="state">
+      <StateBadge letter={letter} />
+      {isBest && <span class="hint"> best</span>}
+      {letter === "F" && <span class="hint"> {whyText(String(why ?? ""))}</span>}
+    </td>
+  );
+}
+
 const LONGEST_PLAIN = 24;
 
-function CellText({ text }: { text: string }) {
-  if (text.length <= LONGEST_PLAIN) return <span class="foreign">{text}</span>;
+function valueCell({ look, numeric, cell }: ShownColumn, row: number) {
+  const text = cellText(look, cell(row));
+  if (text.length <= LONGEST_PLAIN) {
+    return (
+      <td key={look.name} class={numeric ? "number foreign" : "foreign"}>
+        {text}
+      </td>
+    );
+  }
   return (
-    <span class="clip" title={text}>
-      {text}
-    </span>
+    <td key={look.name} class={numeric ? "number" : ""}>
+      <span class="clip" title={text}>
+        {text}
+      </span>
+    </td>
   );
 }
 
