@@ -55,8 +55,10 @@ function squareLines(grid: Grid, usable: number, column: number, row: number): S
   return lines;
 }
 
-// Between what fits a GPU in some plan and what fits in none.
+// Between what fits a GPU in some plan and what fits in none; nothing where no cell is run with
+// smaller micro-batches, as under the policy "strict".
 export function plannedLines(grid: Grid, gpu: GridGpu): Segment[] {
+  if (!grid.needed.some((_, index) => fitOf(grid, gpu, index) === "split")) return [];
   return stepLines(grid, (index) => {
     const fit = fitOf(grid, gpu, index);
     return fit === "unknown" ? undefined : fit !== "none";

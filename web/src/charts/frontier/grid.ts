@@ -16,6 +16,16 @@ export interface Grid {
   ys: Scalar[];
   needed: number[]; // by cell: for each y from the first, all x; 0: unknown
   gpus: GridGpu[];
+  batch?: number | undefined; // train.batch_size, where it is on no axis
+}
+
+const BATCH = "train.batch_size";
+
+// Rows of the batch of a cell; undefined: the study has no such parameter.
+function batchOf(grid: Grid, index: number): number | undefined {
+  if (grid.x === BATCH) return Number(grid.xs[index % grid.xs.length]);
+  if (grid.y === BATCH) return Number(grid.ys[Math.floor(index / grid.xs.length)]);
+  return grid.batch;
 }
 
 export function gridOf(answer: GetMemoryFrontierResponse): Grid {
@@ -25,6 +35,7 @@ export function gridOf(answer: GetMemoryFrontierResponse): Grid {
     xs: (answer.x_values ?? []).map(scalar),
     ys: (answer.y_values ?? []).map(scalar),
     needed: (answer.needed_bytes ?? []).map(int),
+    batch: answer.params?.[BATCH] === undefined ? undefined : Number(scalar(answer.params[BATCH])),
     gpus: (answer.gpus ?? []).map((gpu) => ({
       capacity: int(gpu.capacity_bytes),
       usable: int(gpu.usable_bytes),
@@ -42,8 +53,11 @@ export type Fit = "unknown" | "written" | "split" | "none";
 export function fitOf(grid: Grid, gpu: GridGpu, index: number): Fit {
   const needed = grid.needed[index] ?? 0;
   if (needed === 0) return "unknown";
-  if ((gpu.micro[index] ?? 0) === 0) return "none";
-  return needed <= gpu.usable ? "written" : "split";
+  const micro = gpu.micro[index] ?? 0;
+  if (micro === 0) return "none";
+  // With its margin, a configuration may exceed the limit although trials have shown that it fits.
+  const whole = batchOf(grid, index);
+  return needed <= gpu.usable || whole === undefined || micro >= whole ? "written" : "split";
 }
 
 // "fits as written", "fits with micro-batches of 64 rows", "does not fit".

@@ -68,6 +68,10 @@ export function statement(fit: GetMemoryFitResponse, index: number): string[] {
   const known = (fit.models ?? []).filter((model) => model.known);
   const whole = known.filter((model) => int(model.planned_fits?.[index]) === int(model.configurations));
   const none = known.filter((model) => int(model.planned_fits?.[index]) === 0);
+  const usable = int(gpu.usable_bytes);
+  // Where too few trials have run to learn from, the server counts as fitting what it would try.
+  const tried = literal.fits > 0 && known.length > 0 && known.every((model) => int(model.smallest_bytes) > usable);
+  if (tried) return [`Too few trials have run to say what fits: ${count(literal.fits)} of ${configurations(total)} would be tried, and ${count(literal.misfits)} are known not to fit.`];
   const sentences = [fitsSentence(total, literal, planned, isSplit(fit))];
   if (known.length > 1 && none.length > 0) {
     const [first] = none;

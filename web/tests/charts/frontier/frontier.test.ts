@@ -8,7 +8,7 @@ const G = 2 ** 30;
 
 // Three batches by two lengths; a GPU that holds 8 GiB.
 const answer = {
-  x: "batch",
+  x: "train.batch_size",
   y: "length",
   x_values: [{ int_value: "8" }, { int_value: "16" }, { int_value: "32" }],
   y_values: [{ int_value: "128" }, { int_value: "256" }],
@@ -38,6 +38,13 @@ describe("cells", () => {
     expect(fitWords(one, gpu, 4)).toBe("fits with micro-batches of 1 row");
     expect(neededWords(one, 0)).toBe("requires 2.00 GiB");
     expect(neededWords(one, 1)).toBe("required memory is unknown");
+  });
+  it("fit as written where trials have shown it, whatever the margin", () => {
+    const gpu = { capacity: 3 * G, usable: 3 * G, micro: [8, 16, 8, 8, 16, 32] };
+    const one = grid({ x: "train.batch_size" });
+    expect([1, 2].map((index) => fitOf(one, gpu, index))).toEqual(["written", "split"]);
+    expect(fitOf(grid({ x: "rows", batch: 64 }), gpu, 1)).toBe("split");
+    expect(fitOf(grid({ x: "rows" }), gpu, 1)).toBe("written");
   });
   it("give the largest value that fits", () => {
     const one = grid();

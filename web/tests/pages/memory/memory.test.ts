@@ -90,6 +90,13 @@ describe("statement", () => {
     expect(statement(fit, 2)).toEqual(["Nothing is known of the memory of this search space."]);
     expect(cutSentences(fit, 0)).toHaveLength(1);
   });
+  it("claims nothing of what would only be tried", () => {
+    const learned: GetMemoryFitResponse = {
+      gpus: [{ usable_bytes: String(8 * G), literal: { fits: "984", does_not_fit: "16" }, planned: { fits: "984", does_not_fit: "16" } }],
+      models: [{ configurations: "1000", known: true, smallest_bytes: "24000000001", literal_fits: ["984"], planned_fits: ["984"] }],
+    };
+    expect(statement(learned, 0)).toEqual(["Too few trials have run to say what fits: 984 of 1,000 configurations would be tried, and 16 are known not to fit."]);
+  });
 });
 
 function memoryAnswer(): QueryTrialsResponse {
