@@ -44,6 +44,8 @@ export interface ChartFrameProps {
   // The first word of the file's name: the study's.
   study: string;
   keys?: readonly FrameKey[];
+  // Whether the keys are also shown on the page; else in saved pictures alone.
+  keysShown?: boolean;
   // What there is to say beside the keys.
   note?: ComponentChildren;
   aside?: ComponentChildren;
@@ -53,7 +55,7 @@ export interface ChartFrameProps {
   class?: string;
 }
 
-export function ChartFrame({ title, study, keys = [], note, aside, empty = false, children, class: look = "" }: ChartFrameProps) {
+export function ChartFrame({ title, study, keys = [], keysShown = true, note, aside, empty = false, children, class: look = "" }: ChartFrameProps) {
   const charts = useMemo(() => new Charts(), []);
   const save = (format: Format) => {
     const colour = colours.value;
@@ -76,9 +78,9 @@ export function ChartFrame({ title, study, keys = [], note, aside, empty = false
               ))}
           </div>
         </header>
-        {(keys.length > 0 || note !== undefined) && (
+        {((keysShown && keys.length > 0) || note !== undefined) && (
           <div class="legend">
-            {keys.map((key) => (
+            {(keysShown ? keys : []).map((key) => (
               <KeyWord key={key.word} of={key} />
             ))}
             {note}

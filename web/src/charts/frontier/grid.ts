@@ -41,9 +41,9 @@ export type Fit = "unknown" | "written" | "split" | "none";
 
 export function fitOf(grid: Grid, gpu: GridGpu, index: number): Fit {
   const needed = grid.needed[index] ?? 0;
-  if (needed > 0 && needed <= gpu.usable) return "written";
-  if ((gpu.micro[index] ?? 0) > 0) return "split";
-  return needed === 0 ? "unknown" : "none";
+  if (needed === 0) return "unknown";
+  if ((gpu.micro[index] ?? 0) === 0) return "none";
+  return needed <= gpu.usable ? "written" : "split";
 }
 
 // "fits as written", "fits with micro-batches of 64 rows", "does not fit".

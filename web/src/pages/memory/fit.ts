@@ -42,10 +42,16 @@ export function cutSentence(counts: MemoryFitCount | undefined): string {
   return `${cutAction(cut)}: ${parts.join(", ")}.`;
 }
 
-function fitsSentence(total: number, literal: Share, planned: Share): string {
+// Nothing makes the batches of a study's own program smaller; its configurations are of no model.
+export function isSplit(fit: GetMemoryFitResponse): boolean {
+  return (fit.models ?? []).some(({ name = "" }) => name !== "");
+}
+
+function fitsSentence(total: number, literal: Share, planned: Share, split: boolean): string {
   if (literal.misfits === 0) return `All ${configurations(total)} fit as they are written.`;
   const written =
     literal.fits === 0 ? `None of ${configurations(total)} fits as it is written` : `${count(literal.fits)} of ${configurations(total)} (${percent(literal.share)}) fit as they are written`;
+  if (!split) return `${written}.`;
   if (planned.fits <= literal.fits) return `${written}; smaller micro-batches do not change that.`;
   const smaller = planned.misfits === 0 ? "all of them fit" : `${count(planned.fits)} (${percent(planned.share)}) fit`;
   return `${written}; with smaller micro-batches, ${smaller}.`;
@@ -62,7 +68,7 @@ export function statement(fit: GetMemoryFitResponse, index: number): string[] {
   const known = (fit.models ?? []).filter((model) => model.known);
   const whole = known.filter((model) => int(model.planned_fits?.[index]) === int(model.configurations));
   const none = known.filter((model) => int(model.planned_fits?.[index]) === 0);
-  const sentences = [fitsSentence(total, literal, planned)];
+  const sentences = [fitsSentence(total, literal, planned, isSplit(fit))];
   if (known.length > 1 && none.length > 0) {
     const [first] = none;
     sentences.push(
@@ -84,7 +90,7 @@ export function cutSentences(fit: GetMemoryFitResponse, index: number): { when: 
   const planned = cutSentence(gpu?.planned);
   const found: { when: string; text: string }[] = [];
   if (literal !== "") found.push({ when: "so that configurations fit as they are written", text: literal });
-  if (planned !== "") found.push({ when: "so that they fit with smaller micro-batches", text: planned });
+  if (planned !== "" && isSplit(fit)) found.push({ when: "so that they fit with smaller micro-batches", text: planned });
   return found;
 }
 

@@ -6,7 +6,7 @@ import { Card } from "../../parts/parts";
 import type { LiveReading } from "../../state/reading";
 import { gpuOf, type Gpu } from "./capacities";
 import { ReadKnown } from "./known";
-import { cutSentences, gpuTitle, shareOf, statement } from "./fit";
+import { cutSentences, gpuTitle, isSplit, shareOf, statement } from "./fit";
 
 export interface FitProps {
   reading: LiveReading<GetMemoryFitResponse>;
@@ -27,7 +27,7 @@ export function FitMap({ reading, workers, focus, policy }: FitProps) {
           <>
             {gpu !== undefined && <Statement fit={fit} gpu={gpu} index={index} />}
             <GpuTable fit={fit} gpus={gpus} focus={focus} />
-            {(fit.models ?? []).length > 0 && <ModelTable fit={fit} gpus={gpus} />}
+            {isSplit(fit) && <ModelTable fit={fit} gpus={gpus} />}
             <p class="hint">
               {basis(fit)} {policyWords(policy)}
             </p>
@@ -74,6 +74,7 @@ function Statement({ fit, gpu, index }: { fit: GetMemoryFitResponse; gpu: Gpu; i
 }
 
 function GpuTable({ fit, gpus, focus }: { fit: GetMemoryFitResponse; gpus: readonly Gpu[]; focus: number }) {
+  const split = isSplit(fit);
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="What fits each GPU">
       <table>
@@ -84,7 +85,7 @@ function GpuTable({ fit, gpus, focus }: { fit: GetMemoryFitResponse; gpus: reado
               Usable
             </th>
             <th scope="col">Fit as written</th>
-            <th scope="col">Fit with smaller micro-batches</th>
+            {split && <th scope="col">Fit with smaller micro-batches</th>}
             <th scope="col">What to cut</th>
           </tr>
         </thead>
@@ -99,9 +100,11 @@ function GpuTable({ fit, gpus, focus }: { fit: GetMemoryFitResponse; gpus: reado
               <td>
                 <ShareCell counts={row.literal} />
               </td>
-              <td>
-                <ShareCell counts={row.planned} />
-              </td>
+              {split && (
+                <td>
+                  <ShareCell counts={row.planned} />
+                </td>
+              )}
               <td class="cuts">
                 {cutSentences(fit, index).map(({ when, text }) => (
                   <span key={when} class="line foreign" title={when}>

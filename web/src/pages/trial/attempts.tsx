@@ -101,7 +101,7 @@ function Row({ attempt, trial }: { attempt: Attempt; trial: Trial }) {
         <Ago instant={started} />
       </td>
       <td class="note">
-        <Long text={attempt.end_note ?? ""} />
+        <Long text={attempt.end_note ?? ""} shown={160} />
       </td>
     </tr>
   );

@@ -4,10 +4,10 @@ import type uPlot from "uplot";
 import type { Measurement, Study, Trial } from "../../api/messages";
 import { double, int } from "../../api/values";
 import type { Colour } from "../../charts/colours";
+import { ChartFrame } from "../../charts/frame";
 import { axis, Plot, type Options } from "../../charts/plot";
 import { wantsLog } from "../../charts/scale";
 import { count, number } from "../../format/format";
-import { Card } from "../../parts/parts";
 import { queryWord, setQuery } from "../../router";
 
 // Names of all metrics, objectives first.
@@ -36,8 +36,10 @@ export function CurveCard({ study, trial }: { study: Study; trial: Trial }) {
   const asked = queryWord("metric");
   const metric = names.includes(asked) ? asked : (names[0] ?? "");
   return (
-    <Card
-      title="Intermediate values"
+    <ChartFrame
+      title={`Intermediate values of trial ${int(trial.number)}`}
+      study={study.name ?? ""}
+      empty={metric === ""}
       aside={
         names.length > 1 && (
           <label class="inline">
@@ -54,7 +56,7 @@ export function CurveCard({ study, trial }: { study: Study; trial: Trial }) {
       }
     >
       {metric === "" ? <p class="hint">It has reported no intermediate values.</p> : <Curve measurements={measurements} metric={metric} />}
-    </Card>
+    </ChartFrame>
   );
 }
 
