@@ -13,6 +13,8 @@ import urllib.request
 # Trials whose details are in the page: all of a small study, else the best and the newest.
 MOST_DETAILS = 200
 PAGE = 20_000
+# That the memory page offers (src/pages/memory/capacities.ts).
+GPUS_GIB = (8, 12, 16, 24, 40, 48, 80, 141)
 
 
 class Server:
@@ -62,8 +64,10 @@ def record(server: Server, name: str) -> dict:
     for metric in curves.get("metrics", []):
         server.record("AnalysisService/GetCurves", {"study": name, "metric": metric, "count": 200})
     server.record("AnalysisService/GetTimeline", {"study": name, "count": 10_000})
-    server.record("AnalysisService/GetMemoryFrontier", {"study": name})
-    server.record("AnalysisService/GetMemoryFit", {"study": name})
+    workers = [int(worker.get("capacity_bytes", 0)) for worker in study.get("workers", [])]
+    capacities = sorted({size * 2**30 for size in GPUS_GIB} | {size for size in workers if size > 0})
+    server.record("AnalysisService/GetMemoryFrontier", {"study": name, "capacities": capacities})
+    server.record("AnalysisService/GetMemoryFit", {"study": name, "capacities": capacities})
     best = server.record("StudyService/ListBestTrials", {"study": name, "count": 20}).get("trials", [])
     trials = read_trials(server, name)
     numbers = [number for page in trials for number in page.get("numbers", [])]

@@ -31,6 +31,11 @@ def summary(name: str, values: list[float]) -> str:
     return f"{name}: {len(ordered)} frames, median {statistics.median(ordered):.1f} ms, p95 {at(0.95):.1f} ms, longest {ordered[-1]:.1f} ms"
 
 
+def thread_seconds(tools) -> float:
+    metrics = tools.send("Performance.getMetrics")["metrics"]
+    return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
+
 def drag(page, strip, start: float, stop: float, steps: int) -> None:
     box = strip.bounding_box()
     x = box["x"] + box["width"] / 2
@@ -56,10 +61,16 @@ def main() -> None:
         page.evaluate(LISTEN)
         strips = page.query_selector_all(".strip")
         drag(page, strips[0], 0.95, 0.6, 10)  # what the machine draws in a frame is learnt first
+        tools = page.context.new_cdp_session(page)
+        tools.send("Performance.enable", {"timeDomain": "threadTicks"})
+        before = thread_seconds(tools)
         page.evaluate("brushes.length = 0; gaps.length = 0; works.length = 0; listening = true")
         drag(page, strips[0], 0.98, 0.05, 60)
         drag(page, strips[2], 0.2, 0.9, 60)
         page.evaluate("listening = false")
+        frames = len(page.evaluate("works"))
+        each = (thread_seconds(tools) - before) * 1e3 / max(1, frames)
+        print(f"processor time of the main thread, other programs' left out: mean {each:.1f} ms of each of {frames} frames")
         print(summary("brush, the page's code", page.evaluate("brushes")))
         print(summary("whole frame on the main thread", page.evaluate("works")))
         print(summary("between frames", page.evaluate("gaps")))

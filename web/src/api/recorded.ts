@@ -1,7 +1,7 @@
 // Answers of an exported page (web/API.md, "An exported page"): what was recorded of one study, and
 // its trials, which are sorted, filtered and paged here as the server does it.
 import { ApiError, type Answer, type Method, type Request, type Source } from "./call";
-import type { GetCurvesResponse, GetStudyResponse, GetTrialResponse, ListStudiesResponse, ListTrialsResponse, QueryTrialsResponse, Trial } from "./messages";
+import type { GetCurvesResponse, GetMemoryFitResponse, GetStudyResponse, GetTrialResponse, ListStudiesResponse, ListTrialsResponse, QueryTrialsResponse, Trial } from "./messages";
 import { RecordedTrials } from "./recorded_trials";
 
 export interface RecordedCall {
@@ -53,7 +53,16 @@ function sorted(value: unknown): unknown {
   );
 }
 
+type MemoryRequest = Request<"AnalysisService/GetMemoryFrontier">;
+type MemoryAnswer = Pick<GetMemoryFitResponse, "gpus" | "models">;
+
 const NOT_THERE = "An exported page holds only what was recorded of its study; the server has the rest.";
+
+function withGpus(answer: MemoryAnswer, places: readonly number[]): MemoryAnswer {
+  const pick = <T>(values: readonly T[] | undefined) => places.map((place) => values?.[place]).filter((value) => value !== undefined);
+  const models = answer.models?.map((model) => ({ ...model, literal_fits: pick(model.literal_fits), planned_fits: pick(model.planned_fits) }));
+  return { ...answer, gpus: pick(answer.gpus), ...(models && { models }) };
+}
 
 export class Recorded implements Source {
   readonly live = false;
@@ -85,6 +94,7 @@ export class Recorded implements Source {
     if (method === "StudyService/ListStudies") return this.studies();
     if (method === "StudyService/ListTrials") return this.list(request as Request<"StudyService/ListTrials">);
     if (method === "AnalysisService/GetCurves") return this.curves(request as Request<"AnalysisService/GetCurves">);
+    if (method === "AnalysisService/GetMemoryFrontier" || method === "AnalysisService/GetMemoryFit") return this.memory(method, request as MemoryRequest);
     if (method === "FleetService/ListWorkers") return {};
     if (method === "StudyService/GetTrial") throw new ApiError("NOT_FOUND", `The details of this trial are not in the page. ${NOT_THERE}`);
     throw new ApiError("UNIMPLEMENTED", `This is not in the page. ${NOT_THERE}`);
@@ -93,6 +103,19 @@ export class Recorded implements Source {
   private studies(): ListStudiesResponse {
     const found = this.page.calls.filter(({ method }) => method === "StudyService/GetStudy");
     return { studies: found.map(({ answer }) => (answer as GetStudyResponse).study ?? {}) };
+  }
+
+  // Of the GPUs that were recorded, those that are asked for, in their order.
+  private memory(method: Method, { capacities = [], ...rest }: MemoryRequest): unknown {
+    for (const call of this.page.calls) {
+      if (call.method !== method) continue;
+      const { capacities: _, ...recorded } = call.request as MemoryRequest;
+      if (this.key(method, recorded) !== this.key(method, rest)) continue;
+      const answer = call.answer as MemoryAnswer;
+      const places = capacities.map((capacity) => (answer.gpus ?? []).findIndex((gpu) => Number(gpu.capacity_bytes) === Number(capacity)));
+      if (places.every((place) => place >= 0)) return withGpus(answer, places);
+    }
+    throw new ApiError("UNIMPLEMENTED", `The memory of these GPUs and parameters is not in the page. ${NOT_THERE}`);
   }
 
   // Of the trials whose details were recorded.

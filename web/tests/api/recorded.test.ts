@@ -6,6 +6,11 @@ const page: RecordedPage = {
     { method: "StudyService/GetStudy", request: { name: "a" }, answer: { study: { name: "a", objectives: [{ metric: "loss" }], sequence: "7" } } },
     { method: "AnalysisService/GetImportance", request: { study: "a" }, answer: { metric: "loss", trials: "3" } },
     { method: "AnalysisService/GetCurves", request: { study: "a", count: 200 }, answer: { metric: "loss", curves: [{ number: 0 }, { number: 2 }, { number: 3 }] } },
+    {
+      method: "AnalysisService/GetMemoryFit",
+      request: { study: "a", capacities: ["8", "12", "24"] },
+      answer: { models: [{ name: "m", literal_fits: ["1", "2", "3"] }], gpus: [{ capacity_bytes: "8" }, { capacity_bytes: "12" }, { capacity_bytes: "24" }] },
+    },
     { method: "StudyService/GetTrial", request: { study: "a", number: "2" }, answer: { trial: { number: "2", state: "TRIAL_STATE_COMPLETED" } } },
   ],
   trials: [
@@ -70,6 +75,13 @@ describe("recorded answers", () => {
     expect(lr).toEqual({ name: "lr", numbers: [0.1, 0.01, 0.001, 0.5] });
     expect(model).toEqual({ name: "param:model", missing: [1, 3], texts: ["b", "a"], indexes: [0, 0, 1, 0] });
     expect((await query({})).columns?.map(({ name }) => name)).toEqual(["number", "state", "why", "value", "time", "param:lr", "param:model"]);
+  });
+
+  it("has the memory of the GPUs that are asked for, in their order", async () => {
+    const fit = await source.call("AnalysisService/GetMemoryFit", { study: "a", capacities: [24, 8] });
+    expect(fit.gpus).toEqual([{ capacity_bytes: "24" }, { capacity_bytes: "8" }]);
+    expect(fit.models?.[0]?.literal_fits).toEqual(["3", "1"]);
+    await expect(source.call("AnalysisService/GetMemoryFit", { study: "a", capacities: [16] })).rejects.toMatchObject({ code: "UNIMPLEMENTED" });
   });
 
   it("keeps the curves of the trials that are asked for", async () => {

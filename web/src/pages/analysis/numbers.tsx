@@ -24,7 +24,7 @@ export function Numbers({ heads, rows, total, more }: NumbersProps) {
   return (
     <details class="numbers" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Numbers</summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Numbers of the chart">
+      <div class="scroll" tabIndex={0} role="group" aria-label="Numbers of the chart">
         <table>
           <thead>
             <tr>
