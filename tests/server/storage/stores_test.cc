@@ -285,7 +285,8 @@ TEST_F(StoresTest, AnAttemptComesBackAsItWas) {
 TEST_F(StoresTest, TheTimeOfAttemptsIsSummedAsTheyEnd) {
   const auto sums = [this] {
     std::map<std::string, absl::Duration> by_end;
-    for (const AttemptStore::EndedTime& time : Attempts().SumEnded().value()) {
+    const std::vector<AttemptStore::EndedTime> times = Attempts().SumEnded().value();
+    for (const AttemptStore::EndedTime& time : times) {
       if (time.duration > absl::ZeroDuration()) {
         by_end[time.state + " " + time.outcome] += time.duration;
       }
