@@ -28,7 +28,7 @@ class AnalysisServiceImpl final : public v1::AnalysisService::Service {
  private:
   static constexpr char kService[] = "/hpo.v1.AnalysisService/";
 
-  [[maybe_unused]] const AnalysisApi& api_;
+  const AnalysisApi& api_;
   AccessControl& access_;
 };
 
