@@ -11,40 +11,19 @@ namespace {
 
 constexpr size_t kQuotedBytes = 60;
 
-constexpr const Limit* kLimits[] = {&kMessageLimit,
-                                    &kNumberLimit,
-                                    &kNameLimit,
-                                    &kTextLimit,
-                                    &kAttributeLimit,
-                                    &kErrorTextLimit,
-                                    &kListedTextLimit,
-                                    &kStatusTextLimit,
-                                    &kCommandLimit,
-                                    &kStudyFileLimit,
-                                    &kArchiveLimit,
-                                    &kParameterLimit,
-                                    &kChoiceLimit,
-                                    &kConditionLimit,
-                                    &kMetricLimit,
-                                    &kMeasurementLimit,
-                                    &kMemoryRecordLimit,
-                                    &kImportLimit,
-                                    &kFilterLimit,
-                                    &kLeaseLimit,
-                                    &kFactLimit,
-                                    &kLabelLimit,
-                                    &kLengthLimit,
-                                    &kPageLimit,
-                                    &kPageBytesLimit,
-                                    &kWatchLimit,
-                                    &kStatementLimit,
-                                    &kEventLimit,
-                                    &kOptunaNameLimit,
-                                    &kOptunaJsonLimit,
-                                    &kOptunaAttributeLimit,
-                                    &kOptunaUnfinishedLimit,
-                                    &kOptunaAnswerLimit,
-                                    &kRequestIdDays};
+constexpr const Limit* kLimits[] = {
+    &kMessageLimit,      &kNumberLimit,          &kNameLimit,
+    &kTextLimit,         &kAttributeLimit,       &kErrorTextLimit,
+    &kListedTextLimit,   &kLogTailLimit,         &kStatusTextLimit,
+    &kCommandLimit,      &kStudyFileLimit,       &kArchiveLimit,
+    &kParameterLimit,    &kChoiceLimit,          &kConditionLimit,
+    &kMetricLimit,       &kMeasurementLimit,     &kMemoryRecordLimit,
+    &kImportLimit,       &kFilterLimit,          &kLeaseLimit,
+    &kFactLimit,         &kLabelLimit,           &kLengthLimit,
+    &kPageLimit,         &kPageBytesLimit,       &kWatchLimit,
+    &kStatementLimit,    &kEventLimit,           &kOptunaNameLimit,
+    &kOptunaJsonLimit,   &kOptunaAttributeLimit, &kOptunaUnfinishedLimit,
+    &kOptunaAnswerLimit, &kRequestIdDays};
 
 bool ContinuesCharacter(char byte) { return (static_cast<uint8_t>(byte) & 0xC0) == 0x80; }
 

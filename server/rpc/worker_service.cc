@@ -129,10 +129,8 @@ grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext* context,
                                              v1::ReleaseTrialResponse* response) {
   HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const ReleaseCall call, FromProto(*request));
-  HPO_RPC_ASSIGN(
-      const TrialState state,
-      Noted(api_.ReleaseTrial(call.request_id, call.lease, call.reason, call.needed, call.note),
-            __func__, *hpo_permit));
+  HPO_RPC_ASSIGN(const TrialState state,
+                 Noted(api_.ReleaseTrial(call.request_id, call.release), __func__, *hpo_permit));
   response->set_state(ToProto(state));
   return grpc::Status::OK;
 }
