@@ -127,6 +127,7 @@ Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler, Store& store
       workers_(*scheduler_),
       admin_(*scheduler_),
       fleet_(*scheduler_),
+      analysis_(*scheduler_, studies_.queries()),
       optuna_(store, studies_.queries(), clock),
       audit_(PlaceOfTls(options) ? FolderOfAccess(options) + "/audit.jsonl" : "", clock),
       access_(audit_, clock),
@@ -208,6 +209,7 @@ absl::Status Coordinator::Serve(const CoordinatorOptions& options) {
                      .workers = workers_,
                      .admin = admin_,
                      .fleet = fleet_,
+                     .analysis = analysis_,
                      .optuna = optuna_,
                      .access = access_,
                      .tokens = *tokens_};

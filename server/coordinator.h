@@ -15,6 +15,7 @@
 #include "server/access/audit_log.h"
 #include "server/access/token_issuer.h"
 #include "server/access/token_registry.h"
+#include "server/analysis/analysis_api.h"
 #include "server/api/admin_api.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
@@ -96,6 +97,7 @@ class Coordinator {
   WorkerApi workers_;
   AdminApi admin_;
   FleetApi fleet_;
+  AnalysisApi analysis_;
   OptunaApi optuna_;
   AuditLog audit_;
   AccessControl access_;

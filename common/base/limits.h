@@ -110,8 +110,26 @@ inline constexpr Limit kLengthLimit = {100'000, "a data set and tokenizer", "dif
 inline constexpr Limit kPageLimit = {1000, "a page", "studies or trials", "refused",
                                      "a page is read and sent as a whole"};
 
+inline constexpr Limit kTableLimit = {20'000, "a page", "rows of a table of trials", "refused",
+                                      "it has columns instead of messages"};
+
 inline constexpr Limit kHistoryLimit = {10'000, "a history", "trials for a chart", "refused",
                                         "a chart has fewer pixels"};
+
+inline constexpr Limit kCurveLimit = {200, "a call", "trials whose curves are asked for", "refused",
+                                      "more lines cannot be told apart"};
+
+inline constexpr Limit kCurvePointLimit = {2000, "a curve", "points for a chart", "refused",
+                                           "a chart has fewer pixels"};
+
+inline constexpr Limit kTimelineLimit = {10'000, "a call", "attempts of a timeline", "refused",
+                                         "a chart has fewer pixels"};
+
+inline constexpr Limit kFrontierLimit = {40, "an axis", "points of a memory frontier", "refused",
+                                         "memory is estimated for each pair of them"};
+
+inline constexpr Limit kCapacityLimit = {16, "a call", "capacities of GPUs to compare", "refused",
+                                         "a plan is made for each of them"};
 
 inline constexpr Limit kPageBytesLimit = {2 << 20, "bytes", "a page of trials", "on the next page",
                                           "a gRPC client takes 4 MiB unless told otherwise"};

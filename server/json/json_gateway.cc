@@ -214,10 +214,10 @@ absl::StatusOr<JsonMethod> JsonGateway::Find(absl::string_view service, absl::st
   const ServiceDescriptor* found = pool.FindServiceByName(std::string(kOurPackage) + name);
   if (found == nullptr) found = pool.FindServiceByName(name);
   if (found == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat("expected /api/StudyService/..., FleetService, WorkerService, AdminService or "
-                     "optuna.StorageService, got the service '",
-                     service, "'"));
+    return absl::UnimplementedError(absl::StrCat(
+        "expected /api/StudyService/..., AnalysisService, FleetService, WorkerService, "
+        "AdminService or optuna.StorageService, got the service '",
+        service, "'"));
   }
   const auto* const descriptor = found->FindMethodByName(std::string(method));
   if (descriptor == nullptr) {

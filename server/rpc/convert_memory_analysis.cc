@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "common/base/status.h"
 #include "proto/convert/params_proto.h"
@@ -51,7 +52,11 @@ absl::StatusOr<FrontierQuery> FromProto(const v1::GetMemoryFrontierRequest& prot
                       .capacities = SizesOf(proto.capacities()),
                       .worker = proto.worker(),
                       .points = proto.points()};
-  HPO_ASSIGN_OR_RETURN(query.params, hpo::FromProto(proto.params()));
+  for (const auto& [name, value] : proto.params()) {
+    absl::StatusOr<ParamValue> read = hpo::FromProto(value);
+    if (!read.ok()) return Annotate(read.status(), "parameter " + name);
+    query.params.emplace(name, *std::move(read));
+  }
   return query;
 }
 

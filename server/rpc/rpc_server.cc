@@ -69,6 +69,7 @@ absl::Status RpcServer::Build(const RpcApis& apis) {
   builder.RegisterService(&worker_service_);
   builder.RegisterService(&admin_service_);
   builder.RegisterService(&fleet_service_);
+  builder.RegisterService(&analysis_service_);
   builder.RegisterService(&optuna_service_);
   server_ = builder.BuildAndStart();
   return server_ != nullptr ? absl::OkStatus() : absl::UnavailableError("cannot start gRPC");

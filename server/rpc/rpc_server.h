@@ -13,11 +13,13 @@
 #include "absl/time/time.h"
 #include "common/command_line/listen_address.h"
 #include "grpcpp/grpcpp.h"
+#include "server/analysis/analysis_api.h"
 #include "server/api/admin_api.h"
 #include "server/api/fleet_api.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
 #include "server/rpc/admin_service.h"
+#include "server/rpc/analysis_service.h"
 #include "server/rpc/connection_acceptor.h"
 #include "server/rpc/fleet_service.h"
 #include "server/rpc/optuna_service.h"
@@ -42,6 +44,7 @@ struct RpcApis {
   WorkerApi& workers;
   AdminApi& admin;
   FleetApi& fleet;
+  const AnalysisApi& analysis;
   OptunaApi& optuna;
   AccessControl& access;
   const TokenRegistry& tokens;
@@ -80,6 +83,7 @@ class RpcServer {
         worker_service_(apis.workers, apis.studies.queries(), apis.access),
         admin_service_(apis.admin, apis.access),
         fleet_service_(apis.fleet, apis.access),
+        analysis_service_(apis.analysis, apis.access),
         optuna_service_(apis.optuna, apis.access) {}
 
   absl::Status Build(const RpcApis& apis);
@@ -88,6 +92,7 @@ class RpcServer {
   WorkerServiceImpl worker_service_;
   AdminServiceImpl admin_service_;
   FleetServiceImpl fleet_service_;
+  AnalysisServiceImpl analysis_service_;
   OptunaServiceImpl optuna_service_;
   std::vector<std::unique_ptr<ConnectionAcceptor>> acceptors_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;

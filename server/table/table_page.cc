@@ -282,9 +282,9 @@ std::vector<RowOrder::Key> CutPage(std::vector<RowOrder::Key> rows, const RowOrd
 
 absl::StatusOr<TablePage> MakeTablePage(const TrialColumns& columns, const StudySpec& study,
                                         const TableQuery& query) {
-  if (query.page_size < 0 || query.page_size > kPageLimit.most) {
+  if (query.page_size < 0 || query.page_size > kTableLimit.most) {
     return absl::InvalidArgumentError(
-        absl::StrCat("page_size: expected 0 to ", kPageLimit.most, ", got ", query.page_size));
+        absl::StrCat("page_size: expected 0 to ", kTableLimit.most, ", got ", query.page_size));
   }
   const std::string mark = MarkOf(study, query);
   HPO_ASSIGN_OR_RETURN(const std::optional<Place> place, ReadToken(query, mark));

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "hpo/v1/admin.pb.h"
+#include "hpo/v1/analysis.pb.h"
 #include "hpo/v1/fleet.pb.h"
 #include "hpo/v1/study.pb.h"
 #include "hpo/v1/trial.pb.h"
@@ -61,9 +62,9 @@ void AddService(const ServiceDescriptor& service, std::vector<std::string>& line
 std::vector<std::string> Present() {
   std::vector<std::string> lines;
   for (const FileDescriptor* file :
-       {v1::GetServerRequest::descriptor()->file(), v1::ListWorkersRequest::descriptor()->file(),
-        v1::Study::descriptor()->file(), v1::Trial::descriptor()->file(),
-        v1::Assignment::descriptor()->file()}) {
+       {v1::GetImportanceRequest::descriptor()->file(), v1::GetServerRequest::descriptor()->file(),
+        v1::ListWorkersRequest::descriptor()->file(), v1::Study::descriptor()->file(),
+        v1::Trial::descriptor()->file(), v1::Assignment::descriptor()->file()}) {
     for (int i = 0; i < file->message_type_count(); ++i) AddMessage(*file->message_type(i), lines);
     for (int i = 0; i < file->enum_type_count(); ++i) AddEnum(*file->enum_type(i), lines);
     for (int i = 0; i < file->service_count(); ++i) AddService(*file->service(i), lines);

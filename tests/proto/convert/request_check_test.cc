@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "common/base/limits.h"
 #include "google/protobuf/dynamic_message.h"
+#include "hpo/v1/analysis.pb.h"
 #include "hpo/v1/fleet.pb.h"
 #include "hpo/v1/study.pb.h"
 #include "hpo/v1/worker.pb.h"
@@ -52,7 +53,8 @@ int WalkAllRequests(const Visit& visit) {
   int num_requests = 0;
   for (const auto* file : {v1::CreateStudyRequest::descriptor()->file(),
                            v1::RegisterWorkerRequest::descriptor()->file(),
-                           v1::DrainWorkersRequest::descriptor()->file()}) {
+                           v1::DrainWorkersRequest::descriptor()->file(),
+                           v1::GetImportanceRequest::descriptor()->file()}) {
     const auto* service = file->service(0);
     for (int i = 0; i < service->method_count(); ++i) {
       const Descriptor* type = service->method(i)->input_type();

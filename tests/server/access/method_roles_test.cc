@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "hpo/v1/admin.pb.h"
+#include "hpo/v1/analysis.pb.h"
 #include "hpo/v1/fleet.pb.h"
 #include "hpo/v1/study.pb.h"
 #include "hpo/v1/worker.pb.h"
@@ -18,9 +19,9 @@ namespace {
 std::set<std::string> MethodsOfTheProtocol() {
   std::set<std::string> methods;
   const google::protobuf::FileDescriptor* const files[] = {
-      v1::GetServerRequest::descriptor()->file(), v1::ListWorkersRequest::descriptor()->file(),
-      v1::GetStudyRequest::descriptor()->file(), v1::HeartbeatRequest::descriptor()->file(),
-      optuna::Trial::descriptor()->file()};
+      v1::GetServerRequest::descriptor()->file(),     v1::ListWorkersRequest::descriptor()->file(),
+      v1::GetImportanceRequest::descriptor()->file(), v1::GetStudyRequest::descriptor()->file(),
+      v1::HeartbeatRequest::descriptor()->file(),     optuna::Trial::descriptor()->file()};
   for (const auto* file : files) {
     for (int i = 0; i < file->service_count(); ++i) {
       for (int k = 0; k < file->service(i)->method_count(); ++k) {

@@ -1,0 +1,1 @@
+#include "server/analysis/analysis_api.h"
