@@ -173,6 +173,8 @@ absl::StatusOr<TrialView> StudyQueries::GetTrial(const std::string& study,
       HPO_ASSIGN_OR_RETURN(attempt.memory_records,
                            rows.attempts.LoadMemoryRecords(number, attempt.number));
       HPO_ASSIGN_OR_RETURN(attempt.log_tail, rows.attempts.LoadLogTail(number, attempt.number));
+      const bool runs = attempt.log_tail.empty();  // or it printed nothing
+      if (runs) attempt.log_tail = runtime->open.LastLogTail(number, attempt.number);
     }
     return absl::OkStatus();
   };
@@ -183,12 +185,6 @@ absl::StatusOr<TrialView> StudyQueries::GetTrial(const std::string& study,
                      .sampler = {}};
   }
   HPO_RETURN_IF_ERROR(loaded);
-  for (Attempt& attempt : detail.trial.attempts) {
-    // Of one that runs, what its worker last said.
-    if (attempt.log_tail.empty()) {
-      attempt.log_tail = runtime->open.LastLogTail(number, attempt.number);
-    }
-  }
   return detail;
 }
 

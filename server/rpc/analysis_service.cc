@@ -1,7 +1,7 @@
 // Tested by tests/integration/page/test_page_api.py.
 #include "server/rpc/analysis_service.h"
 
-#include "server/rpc/convert_memory_analysis.h"
+#include "server/rpc/convert/convert_memory_analysis.h"
 #include "server/rpc/rpc_macros.h"
 
 namespace hpo::server {

@@ -11,7 +11,7 @@
 #include "proto/convert/time_proto.h"
 #include "proto/convert/trial_proto.h"
 #include "proto/convert/worker_proto.h"
-#include "server/rpc/convert_worker.h"
+#include "server/rpc/convert/convert_worker.h"
 #include "server/rpc/rpc_macros.h"
 
 namespace hpo::server {

@@ -1,4 +1,4 @@
-#include "server/rpc/convert_memory_analysis.h"
+#include "server/rpc/convert/convert_memory_analysis.h"
 
 #include <algorithm>
 #include <cstdint>

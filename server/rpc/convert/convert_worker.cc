@@ -1,4 +1,4 @@
-#include "server/rpc/convert_worker.h"
+#include "server/rpc/convert/convert_worker.h"
 
 #include "common/base/limits.h"
 #include "common/base/status.h"
