@@ -120,7 +120,7 @@ absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options) {
     PrintJson({{"trial", options.number.value},
                {"attempt", attempt.number.value},
                {"worker", attempt.worker},
-               {"path", is_tail ? nlohmann::ordered_json(nullptr) : output.path},
+               {"path", is_tail ? nlohmann::ordered_json() : nlohmann::ordered_json(output.path)},
                {"is_tail", is_tail},
                {"text", absl::StrReplaceAll(text, {{std::string(1, '\0'), ""}})}},
               session.out);

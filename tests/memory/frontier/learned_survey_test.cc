@@ -12,14 +12,14 @@ namespace {
 // What a configuration needs: 1 GiB, and 10 MiB for each row and layer.
 Bytes Law(int64_t batch, int64_t layers) { return GiB(1) + MiB(10 * batch * layers); }
 
-StudySpec Study() {
+StudySpec OwnStudy() {
   StudySpec study;
   study.name = "own";
   study.space = SizesSpace();
   return study;
 }
 
-FitDecider Decider(const StudySpec& study, size_t num_trials) {
+FitDecider LearnedDecider(const StudySpec& study, size_t num_trials) {
   std::vector<NeedObservation> seen;
   for (size_t i = 0; i < num_trials; ++i) {
     const auto batch = static_cast<int64_t>(2 + 5 * i % 60);
@@ -34,8 +34,8 @@ FitDecider Decider(const StudySpec& study, size_t num_trials) {
 }
 
 TEST(SurveyLearned, CountsWhatFitsByWhatTrialsUsed) {
-  const StudySpec study = Study();
-  const auto survey = SurveyLearned(study, Decider(study, 40),
+  const StudySpec study = OwnStudy();
+  const auto survey = SurveyLearned(study, LearnedDecider(study, 40),
                                     {.cards = {GiB(4), GiB(80)}, .most_configurations = 5000});
   ASSERT_TRUE(survey.ok()) << survey.status();
   EXPECT_EQ(survey->configurations, 6 * 8 * 6 * 12);
@@ -62,9 +62,9 @@ TEST(SurveyLearned, CountsWhatFitsByWhatTrialsUsed) {
 }
 
 TEST(SurveyLearned, DrawsFromALargeSpace) {
-  const StudySpec study = Study();
-  const auto survey =
-      SurveyLearned(study, Decider(study, 40), {.cards = {GiB(4)}, .most_configurations = 100});
+  const StudySpec study = OwnStudy();
+  const auto survey = SurveyLearned(study, LearnedDecider(study, 40),
+                                    {.cards = {GiB(4)}, .most_configurations = 100});
   ASSERT_TRUE(survey.ok()) << survey.status();
   EXPECT_LE(survey->configurations, 100);
   EXPECT_GE(survey->configurations, 90);
@@ -72,10 +72,11 @@ TEST(SurveyLearned, DrawsFromALargeSpace) {
 }
 
 TEST(SurveyLearned, SaysThatNothingIsKnown) {
-  const StudySpec study = Study();
+  const StudySpec study = OwnStudy();
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      SurveyLearned(study, Decider(study, 0), {.cards = {GiB(4)}}).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(SurveyLearned(study, Decider(study, 40), {}).status()));
+      SurveyLearned(study, LearnedDecider(study, 0), {.cards = {GiB(4)}}).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(SurveyLearned(study, LearnedDecider(study, 40), {}).status()));
 }
 
 }  // namespace

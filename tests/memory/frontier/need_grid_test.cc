@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-StudySpec ParseSpace(const std::string& memory, const std::string& parameters) {
+StudySpec SpaceWith(const std::string& memory, const std::string& parameters) {
   const auto study = ParseStudyFile(
       "name: s\nobjective: {metric: f1, direction: maximize}\n"
       "trainer: {train: t.jsonl, validation: v.jsonl}\nbudget: {trials: 1}\nmemory: " +
@@ -32,7 +32,7 @@ constexpr char kSpace[] =
     "  tok.max_length: {int: [64, 512], step: 64, default: 128}\n"
     "  train.lr: {float: [1.0e-6, 1.0e-4], log: true, default: 2.0e-5}\n";
 
-FitDecider Decider(const StudySpec& study) {
+FitDecider GridDecider(const StudySpec& study) {
   WorkerFacts worker;
   worker.device = DefaultDevice("cuda", Bytes{});
   for (const char* name : {"all-minilm-l6-v2", "bert-base-uncased"}) {
@@ -42,27 +42,27 @@ FitDecider Decider(const StudySpec& study) {
 }
 
 NeedGrid GridOf(const StudySpec& study, const NeedGridOptions& options) {
-  const auto grid = NeedGridOf(study, Decider(study), options);
+  const auto grid = NeedGridOf(study, GridDecider(study), options);
   EXPECT_TRUE(grid.ok()) << grid.status();
   return *grid;
 }
 
-std::vector<ParamValue> Whole(const std::vector<int64_t>& values) {
+std::vector<ParamValue> WholeValues(const std::vector<int64_t>& values) {
   return {values.begin(), values.end()};
 }
 
 TEST(NeedGrid, SaysOfEachConfigurationWhatTheDeciderSays) {
   for (const std::string policy : {"plan", "strict"}) {
-    const StudySpec study = ParseSpace("{policy: " + policy + "}", kSpace);
-    const FitDecider decider = Decider(study);
+    const StudySpec study = SpaceWith("{policy: " + policy + "}", kSpace);
+    const FitDecider decider = GridDecider(study);
     const NeedGridOptions options{.x = "train.batch_size",
                                   .y = "tok.max_length",
                                   .params = {{"model.name", std::string("bert-base-uncased")}},
                                   .capacities = {GiB(5), GiB(12)},
                                   .points = 4};
     const NeedGrid grid = GridOf(study, options);
-    EXPECT_EQ(grid.x_values, Whole({8, 16, 32, 64})) << "numbers ascend";
-    EXPECT_EQ(grid.y_values, Whole({64, 192, 384, 512}));
+    EXPECT_EQ(grid.x_values, WholeValues({8, 16, 32, 64})) << "numbers ascend";
+    EXPECT_EQ(grid.y_values, WholeValues({64, 192, 384, 512}));
     EXPECT_TRUE(grid.is_estimated);
     EXPECT_EQ(grid.params, (ParamMap{{"model.name", std::string("bert-base-uncased")},
                                      {"train.grad_accum", int64_t{3}},
@@ -89,12 +89,13 @@ TEST(NeedGrid, SaysOfEachConfigurationWhatTheDeciderSays) {
 }
 
 TEST(NeedGrid, TakesTheParametersThatMemoryDependsOnMost) {
-  const StudySpec study = ParseSpace("{policy: plan}", kSpace);
+  const StudySpec study = SpaceWith("{policy: plan}", kSpace);
   const NeedGrid grid = GridOf(study, {.capacities = {GiB(24)}, .points = 2});
   EXPECT_EQ(grid.x, "model.name");
   EXPECT_EQ(grid.y, "train.batch_size");
   EXPECT_EQ(grid.x_values.size(), 2u);
-  EXPECT_EQ(grid.y_values, Whole({8, 64})) << "of more choices than points, those at the ends";
+  EXPECT_EQ(grid.y_values, WholeValues({8, 64}))
+      << "of more choices than points, those at the ends";
   const NeedGrid other =
       GridOf(study, {.y = "train.batch_size", .capacities = {GiB(24)}, .points = 2});
   EXPECT_EQ(other.x, "model.name");
@@ -102,9 +103,9 @@ TEST(NeedGrid, TakesTheParametersThatMemoryDependsOnMost) {
 }
 
 TEST(NeedGrid, AnUnknownModelIsNotKnownBesideOthers) {
-  const StudySpec study = ParseSpace("{policy: plan}",
-                                     "  model.name: {choices: [all-minilm-l6-v2, roberta-base]}\n"
-                                     "  train.batch_size: {choices: [8, 16]}\n");
+  const StudySpec study = SpaceWith("{policy: plan}",
+                                    "  model.name: {choices: [all-minilm-l6-v2, roberta-base]}\n"
+                                    "  train.batch_size: {choices: [8, 16]}\n");
   const NeedGrid grid = GridOf(
       study, {.x = "model.name", .y = "train.batch_size", .capacities = {GiB(24)}, .points = 2});
   EXPECT_GT(grid.needed[0], Bytes{});
@@ -164,7 +165,7 @@ TEST(NeedGrid, SaysThatNothingIsKnown) {
 }
 
 TEST(NeedGrid, NamesWhatIsWrong) {
-  const StudySpec study = ParseSpace("{policy: plan}", kSpace);
+  const StudySpec study = SpaceWith("{policy: plan}", kSpace);
   const std::vector<Bytes> gpus = {GiB(24)};
   const std::pair<NeedGridOptions, std::string> cases[] = {
       {{.x = "train.batch_size", .y = "tok.max_length"}, "expected at least one GPU's memory"},
@@ -178,13 +179,13 @@ TEST(NeedGrid, NamesWhatIsWrong) {
        "train.grad_accum"},
   };
   for (const auto& [options, expected] : cases) {
-    const absl::Status status = NeedGridOf(study, Decider(study), options).status();
+    const absl::Status status = NeedGridOf(study, GridDecider(study), options).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(expected));
   }
-  const StudySpec narrow = ParseSpace("{policy: plan}", "  train.batch_size: {choices: [8, 16]}\n");
+  const StudySpec narrow = SpaceWith("{policy: plan}", "  train.batch_size: {choices: [8, 16]}\n");
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      NeedGridOf(narrow, Decider(narrow), {.capacities = gpus}).status()));
+      NeedGridOf(narrow, GridDecider(narrow), {.capacities = gpus}).status()));
 }
 
 }  // namespace
