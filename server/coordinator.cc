@@ -127,7 +127,7 @@ Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler, Store& store
       workers_(*scheduler_),
       admin_(*scheduler_),
       fleet_(*scheduler_),
-      analysis_(*scheduler_, studies_.queries()),
+      analysis_(*scheduler_, studies_.queries().tables()),
       optuna_(store, studies_.queries(), clock),
       audit_(PlaceOfTls(options) ? FolderOfAccess(options) + "/audit.jsonl" : "", clock),
       access_(audit_, clock),
@@ -254,6 +254,9 @@ absl::Status Coordinator::ServePage(const CoordinatorOptions& options,
                                       .clock = clock_,
                                       .trouble = [this] { return admin_.GetServer().trouble; }}));
   admin_.SetPage(page_->url());
+  table_reader_ = std::thread([this] {
+    studies_.queries().tables().ReadAll([this] { return scheduler_->state().work.draining(); });
+  });
   return absl::OkStatus();
 }
 
@@ -278,6 +281,7 @@ Coordinator::~Coordinator() {
 void Coordinator::Drain(absl::Duration grace) {
   if (rpc_ != nullptr) rpc_->StopAdvertising();
   scheduler_->state().work.Drain();
+  if (table_reader_.joinable()) table_reader_.join();
   if (page_ != nullptr) page_->Stop();
   if (rpc_ != nullptr) rpc_->Shutdown(grace);
   if (mlflow_ != nullptr) mlflow_->Finish(grace);

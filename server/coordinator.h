@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -74,6 +75,7 @@ class Coordinator {
   WorkerApi& workers() { return workers_; }
   AdminApi& admin() { return admin_; }
   FleetApi& fleet() { return fleet_; }
+  const AnalysisApi& analysis() const { return analysis_; }
   OptunaApi& optuna() { return optuna_; }
   AccessControl& access() { return access_; }
   TokenRegistry& tokens() { return *tokens_; }
@@ -106,6 +108,7 @@ class Coordinator {
   std::unique_ptr<RpcServer> rpc_;
   std::unique_ptr<PageServer> page_;          // null: there is no page
   std::unique_ptr<MetricsEndpoint> metrics_;  // null: monitoring asks nowhere
+  std::thread table_reader_;  // reads what the page's first views need; until it has, or the drain
   const Clock& clock_;
   HealthLog health_log_;
 };

@@ -9,7 +9,7 @@
 namespace hpo::cli {
 
 struct ImportanceOptions {
-  std::string method = "ped-anova";  // or "fanova": common/interop/importance/importance.h
+  std::string method = "ped-anova";  // or "fanova": common/interop/importance/study_importance.h
   std::string metric;                // of an objective; empty: the first
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
@@ -11,11 +12,12 @@
 #include "memory/offline/offline_card.h"
 #include "server/api/memory_answer.h"
 #include "server/placement/capability.h"
+#include "server/studies/trial_writer.h"
 
 namespace hpo::server {
 namespace {
 
-constexpr int kDefaultPoints = 16;
+constexpr int kDefaultAxisPoints = 16;
 // Whose replays, and whose surveys, are remembered.
 constexpr size_t kMostStudies = 8;
 
@@ -28,6 +30,23 @@ WorkerFacts Unmeasured(const StudySpec& spec) {
   facts.plans = spec.trainer.command.empty();
   facts.gpus = spec.trainer.gpus;
   return facts;
+}
+
+// A model that the worker has, where nobody says which: the study's default one, else the first of
+// its choices.
+void NameModel(const StudySpec& spec, const WorkerFacts& facts, ParamMap& params) {
+  const Parameter* const model = spec.space.Find(kModelNameParameter);
+  if (model == nullptr || params.contains(kModelNameParameter)) return;
+  std::vector<ParamValue> names;
+  if (model->default_value) names.push_back(*model->default_value);
+  if (const auto* choices = std::get_if<CategoricalDomain>(&model->domain)) {
+    names.insert(names.end(), choices->choices.begin(), choices->choices.end());
+  }
+  const auto known = std::find_if(names.begin(), names.end(), [&facts](const ParamValue& name) {
+    return std::any_of(facts.models.begin(), facts.models.end(),
+                       [&name](const ModelFacts& has) { return ParamValue(has.name) == name; });
+  });
+  if (known != names.end()) params.emplace(kModelNameParameter, *known);
 }
 
 std::string BasisText(const WorkerFacts& facts, bool is_estimated) {
@@ -100,6 +119,17 @@ absl::StatusOr<std::vector<Bytes>> MemoryAnalysis::CapacitiesOr(
   return std::vector<Bytes>(of_workers.begin(), of_workers.end());
 }
 
+absl::StatusOr<ParamMap> MemoryAnalysis::BestParams(const StudyRuntime& study) const {
+  const Direction direction = study.spec().objectives.front().direction;
+  std::vector<Trial> best;
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(best, rows.trials.ListBest(direction, /*limit=*/1));
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(ReadRows(*scheduler_.state().store, study, read));
+  return best.empty() ? ParamMap() : best.front().params;
+}
+
 absl::StatusOr<MemoryFrontier> MemoryAnalysis::Frontier(const std::string& study,
                                                         const FrontierQuery& query) const {
   HPO_ASSIGN_OR_RETURN(const StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
@@ -110,13 +140,12 @@ absl::StatusOr<MemoryFrontier> MemoryAnalysis::Frontier(const std::string& study
       .y = query.y,
       .params = query.params,
       .capacities = std::move(capacities),
-      .points = static_cast<size_t>(query.points == 0 ? kDefaultPoints : query.points)};
-  HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best, queries_.ListBestTrials(study, 1));
-  for (const Trial& trial : best) {
-    for (const auto& [name, value] : trial.params) {
-      if (basis.spec.space.Find(name) != nullptr) options.params.emplace(name, value);
-    }
+      .points = static_cast<size_t>(query.points == 0 ? kDefaultAxisPoints : query.points)};
+  HPO_ASSIGN_OR_RETURN(const ParamMap best, BestParams(*runtime));
+  for (const auto& [name, value] : best) {
+    if (basis.spec.space.Find(name) != nullptr) options.params.emplace(name, value);
   }
+  NameModel(basis.spec, basis.facts, options.params);
   const memory::FitDecider decider(basis.spec, basis.facts, basis.knowledge.evidence,
                                    basis.knowledge.replays);
   MemoryFrontier frontier;

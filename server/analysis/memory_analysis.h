@@ -14,7 +14,6 @@
 #include "absl/synchronization/mutex.h"
 #include "memory/frontier/need_grid.h"
 #include "memory/plan/space_survey.h"
-#include "server/api/study_queries.h"
 #include "server/scheduler/trial_scheduler.h"
 
 namespace hpo::server {
@@ -41,9 +40,8 @@ class MemoryAnalysis {
   // Configurations that a survey looks at; of more, as many are drawn.
   static constexpr int64_t kMostSurveyed = 1'000;
 
-  // Both outlive it.
-  MemoryAnalysis(const TrialScheduler& scheduler, const StudyQueries& queries)
-      : scheduler_(scheduler), queries_(queries) {}
+  // `scheduler` outlives it.
+  explicit MemoryAnalysis(const TrialScheduler& scheduler) : scheduler_(scheduler) {}
 
   //   NotFound, InvalidArgument, FailedPrecondition  see analysis.proto and NeedGridOf
   absl::StatusOr<MemoryFrontier> Frontier(const std::string& study,
@@ -78,6 +76,8 @@ class MemoryAnalysis {
   };
 
   absl::StatusOr<Basis> BasisFor(const StudyRuntime& study, const std::string& worker) const;
+  // The parameters of the study's best trial by its first objective; empty: there is none.
+  absl::StatusOr<ParamMap> BestParams(const StudyRuntime& study) const;
   absl::StatusOr<std::vector<Bytes>> CapacitiesOr(const std::vector<Bytes>& asked) const;
   // The study's; of at most kMostStudies, the last ones that were asked for.
   std::shared_ptr<memory::ReplayTable> ReplaysOf(int64_t study) const;
@@ -85,7 +85,6 @@ class MemoryAnalysis {
                                              const std::vector<Bytes>& capacities) const;
 
   const TrialScheduler& scheduler_;
-  const StudyQueries& queries_;
   mutable absl::Mutex mutex_;
   mutable std::vector<std::pair<int64_t, std::shared_ptr<memory::ReplayTable>>> replays_
       ABSL_GUARDED_BY(mutex_);  // the one that was asked for last is the last

@@ -2,7 +2,6 @@
 #include "server/api/study_queries.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -121,41 +120,29 @@ absl::StatusOr<TrialPage> StudyQueries::ListTrials(const std::string& study,
   return page;
 }
 
-std::shared_ptr<TrialTable> StudyQueries::TableOf(const StudyRuntime& study) const {
-  std::set<int64_t> ids;
-  for (const std::string& name : scheduler_.state().studies.Names()) {
-    const absl::StatusOr<StudyRuntime*> one = scheduler_.state().studies.Find(name);
-    if (one.ok()) ids.insert((*one)->id());
-  }
-  tables_.Keep([&ids](int64_t id) { return ids.contains(id); });
-  return tables_.Of(study.id());
-}
-
 absl::StatusOr<TablePage> StudyQueries::QueryTrials(const std::string& study,
                                                     const TableQuery& query) const {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
   TablePage page;
-  const StudySpec spec = runtime->spec();
-  const auto make = [&](const TrialColumns& columns, int64_t sequence) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(page, MakeTablePage(columns, spec, query));
+  const auto make = [&](const StudyRuntime& runtime, const TrialColumns& columns,
+                        int64_t sequence) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(page, MakeTablePage(columns, runtime.spec(), query));
     page.sequence = sequence;
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(TableOf(*runtime)->Use(*scheduler_.state().store, *runtime, make));
+  HPO_RETURN_IF_ERROR(tables_.Use(study, make));
   return page;
 }
 
 absl::StatusOr<HistorySample> StudyQueries::GetHistory(const std::string& study, int points) const {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
   HistorySample sample;
-  const StudySpec spec = runtime->spec();
   const auto most = static_cast<size_t>(points == 0 ? kDefaultHistory : points);
-  const auto make = [&](const TrialColumns& columns, int64_t sequence) {
-    sample = SampleHistory(columns, spec, most);
+  const auto make = [&](const StudyRuntime& runtime, const TrialColumns& columns,
+                        int64_t sequence) {
+    sample = SampleHistory(columns, runtime.spec(), most);
     sample.sequence = sequence;
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(TableOf(*runtime)->Use(*scheduler_.state().store, *runtime, make));
+  HPO_RETURN_IF_ERROR(tables_.Use(study, make));
   return sample;
 }
 

@@ -15,7 +15,7 @@
 #include "common/study/study_status.h"
 #include "common/study/trial_view.h"
 #include "memory/need/memory_estimate.h"
-#include "server/table/trial_table.h"
+#include "server/api/study_tables.h"
 
 namespace hpo::server {
 
@@ -33,7 +33,8 @@ Trial Listed(Trial trial);
 class StudyQueries {
  public:
   // `scheduler` outlives it.
-  explicit StudyQueries(const TrialScheduler& scheduler) : scheduler_(scheduler) {}
+  explicit StudyQueries(const TrialScheduler& scheduler)
+      : scheduler_(scheduler), tables_(scheduler) {}
 
   //   NotFound  no such study; lists those there are. An empty name is the only study.
   absl::StatusOr<StudyStatus> GetStudy(const std::string& name) const;
@@ -51,6 +52,8 @@ class StudyQueries {
 
   // The sequence of each study's last change, by name: cheap.
   std::map<std::string, int64_t> LastChanges() const;
+
+  const StudyTables& tables() const { return tables_; }
 
   // A page of a table of the study's trials (server/table/table_page.h).
   absl::StatusOr<TablePage> QueryTrials(const std::string& study, const TableQuery& query) const;
@@ -77,11 +80,8 @@ class StudyQueries {
                           const std::function<bool()>& cancelled) const;
 
  private:
-  // The study's table; tables of studies that are gone are forgotten.
-  std::shared_ptr<TrialTable> TableOf(const StudyRuntime& study) const;
-
   const TrialScheduler& scheduler_;
-  mutable TrialTables tables_;
+  StudyTables tables_;
 };
 
 }  // namespace hpo::server

@@ -122,7 +122,7 @@ std::string StudiesText(const std::vector<StudyStatus>& studies) {
   Family dry_runs("hpo_dry_runs", "Dry runs of the study's configurations by result.");
   Family saved("hpo_dry_runs_saved_gpu_seconds",
                "GPU time that configurations which do not fit would have taken, an estimate.");
-  Family time("hpo_gpu_seconds", "Time of workers by what it went into, of attempts that ended.");
+  Family time("hpo_gpu_seconds", "Time of GPUs by what it went into, of attempts that ended.");
   Family finished("hpo_study_finished", "1 once the study hands out no more trials.");
   Family runnable("hpo_trials_runnable",
                   "Trials that further workers could be given now; +Inf where no number bounds "

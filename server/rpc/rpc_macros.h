@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "grpcpp/grpcpp.h"
@@ -20,15 +21,17 @@ namespace hpo::server {
 
 // Who makes a call, as AccessControl takes it: the connection, or, for a call that comes from
 // within the process (server/json), whom the page's server has admitted. What a client of gRPC
-// writes under kPeerKey by itself does not count: it cannot know a name that
-// AccessControl::EnterPage gave.
+// writes under kPeerKey by itself does not count: it has a connection, and it cannot know a name
+// that AccessControl::EnterPage gave.
 inline std::string PeerOf(const grpc::ServerContextBase& context, const AccessControl& access) {
-  const auto named = context.client_metadata().find(kPeerKey);
-  if (named != context.client_metadata().end()) {
-    std::string name(named->second.data(), named->second.size());
-    if (access.IsOfPage(name)) return name;
+  const std::string connection = context.peer();
+  for (const char* const transport : {"ipv4:", "ipv6:", "unix:", "unix-abstract:", "vsock:"}) {
+    if (absl::StartsWith(connection, transport)) return connection;
   }
-  return context.peer();
+  const auto named = context.client_metadata().find(kPeerKey);
+  if (named == context.client_metadata().end()) return connection;
+  const std::string name(named->second.data(), named->second.size());
+  return access.IsOfPage(name) ? name : connection;
 }
 
 }  // namespace hpo::server

@@ -20,12 +20,12 @@
 #include "server/api/worker_api.h"
 #include "server/rpc/admin_service.h"
 #include "server/rpc/analysis_service.h"
-#include "server/rpc/connection_acceptor.h"
 #include "server/rpc/fleet_service.h"
 #include "server/rpc/optuna_service.h"
 #include "server/rpc/study_service.h"
-#include "server/rpc/tls_gate.h"
 #include "server/rpc/worker_service.h"
+#include "server/transport/connection_acceptor.h"
+#include "server/transport/tls_gate.h"
 
 namespace hpo::server {
 

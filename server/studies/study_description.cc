@@ -141,7 +141,7 @@ absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std
       status.failure = DescribeFailure(*standing.failure, last.trial);
     }
     HPO_ASSIGN_OR_RETURN(const auto ended, rows.attempts.SumEnded());
-    if (!ended.empty()) status.time_by_use = SumByUse(ended);
+    if (!ended.empty()) status.time_by_use = SumByUse(ended, status.spec.trainer.gpus);
     HPO_ASSIGN_OR_RETURN(status.counts, rows.trials.Count());
     HPO_ASSIGN_OR_RETURN(status.attributes, rows.attributes.Load(kNoTrial));
     HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,

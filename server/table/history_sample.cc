@@ -88,6 +88,8 @@ std::set<size_t> KeptRows(const TrialColumns& columns, const Column* value, size
 
 }  // namespace
 
+char LetterOf(RowKind kind) { return kLetters[static_cast<size_t>(kind)]; }
+
 HistorySample SampleHistory(const TrialColumns& columns, const StudySpec& study, size_t most) {
   const Column* const value = columns.Find("value");
   const bool maximize = study.objectives.front().direction == Direction::kMaximize;
@@ -101,7 +103,7 @@ HistorySample SampleHistory(const TrialColumns& columns, const StudySpec& study,
   }
   for (const size_t row : kept) {
     sample.numbers.push_back(static_cast<int64_t>(row));
-    sample.states.push_back(kLetters[static_cast<size_t>(columns.KindAt(row))]);
+    sample.states.push_back(LetterOf(columns.KindAt(row)));
   }
   for (const Objective& objective : study.objectives) {
     HistorySample::Series series{.metric = objective.metric};

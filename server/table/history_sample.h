@@ -9,6 +9,9 @@
 
 namespace hpo::server {
 
+// How a trial's state is written in a history and in a curve: proto/hpo/v1/study.proto.
+char LetterOf(RowKind kind);
+
 // Keeps each step of the best value so far, at most `most` of them, and, of equal stretches of the
 // study, the lowest and the highest value and one trial of each other kind: at most `most` trials
 // more. All trials where there are no more than `most`.

@@ -22,9 +22,6 @@ namespace {
 
 constexpr int kDefaultPage = 100;
 constexpr size_t kMarkLetters = 16;
-constexpr const char* kFields[] = {"number", "state",           "why",        "value",
-                                   "time",   "started",         "ended",      "attempts",
-                                   "worker", "predicted_bytes", "peak_bytes", "violation"};
 
 // Which rows of a column a condition holds for.
 class RowTest {
@@ -187,7 +184,7 @@ std::vector<ColumnInfo> DescribeAll(const TrialColumns& columns, const StudySpec
                    .kind = kind,
                    .numeric = column == nullptr || column->others().empty()});
   };
-  for (const char* const field : kFields) add(field, field, ColumnInfo::Kind::kField);
+  for (const char* const field : kTableFields) add(field, field, ColumnInfo::Kind::kField);
   for (const std::string& name : columns.Parameters()) {
     add(name, "param:" + name, ColumnInfo::Kind::kParameter);
     const Parameter* const parameter = study.space.Find(name);
@@ -219,7 +216,7 @@ absl::StatusOr<std::vector<std::string>> ColumnsOf(const TrialColumns& columns,
     absl::ConsumePrefix(&bare, "param:");
     absl::ConsumePrefix(&bare, "metric:");
     const bool is_field =
-        std::find(std::begin(kFields), std::end(kFields), name) != std::end(kFields);
+        std::find(std::begin(kTableFields), std::end(kTableFields), name) != std::end(kTableFields);
     if (is_field || columns.Find(name) != nullptr) continue;
     HPO_RETURN_IF_ERROR(CheckFieldName("columns", std::string(bare), study, columns.Facts()));
   }

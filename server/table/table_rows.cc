@@ -23,8 +23,12 @@ absl::StatusOr<TableRow> TableRows::Read(const Statement& row) const {
   TableRow read{.trial = std::move(record->trial),
                 .num_attempts = record->current_attempt.value,
                 .worker = row.Text(first),
-                .predicted = row.Size(first + 1),
-                .peak = row.Size(first + 2)};
+                .predicted = row.Size(first + 1)};
+  if (!row.IsNull(first + 2)) {
+    // One that cannot be read is not known: the trial is shown all the same.
+    absl::StatusOr<MemoryReport> memory = FromText<MemoryReport>(row.Text(first + 2), "memory");
+    if (memory.ok()) read.memory = *std::move(memory);
+  }
   const std::optional<TrialOutcome>& outcome = read.trial.outcome;
   const bool has_metrics = outcome && (std::holds_alternative<Completed>(*outcome) ||
                                        std::holds_alternative<StoppedByPruner>(*outcome));
@@ -45,10 +49,9 @@ absl::Status TableRows::Visit(std::optional<TrialNumber> number,
   Statement rows = database_.Prepare(
       absl::StrCat("SELECT ", ColumnNames<TrialRecord>(), ", (SELECT a.worker", kOfAttempt,
                    ", (SELECT a.predicted", kOfAttempt,
-                   ", (SELECT COALESCE(NULLIF(json_extract(a.memory, '$.device_peak_bytes'), 0), "
-                   "NULLIF(json_extract(a.memory, '$.reserved_peak_bytes'), 0), "
-                   "json_extract(a.memory, '$.live_peak_bytes'))",
-                   kOfAttempt, " FROM trial WHERE study_id = ?1",
+                   ", (SELECT a.memory FROM attempt AS a WHERE a.study_id = trial.study_id AND "
+                   "a.number = trial.number AND a.memory IS NOT NULL ORDER BY a.attempt DESC "
+                   "LIMIT 1) FROM trial WHERE study_id = ?1",
                    number ? " AND number = ?2" : " ORDER BY number"));
   number ? rows.Bind(study_id_, number->value) : rows.Bind(study_id_);
   for (;;) {

@@ -24,7 +24,7 @@ struct TableRow {
   // Of the attempt that tells about the trial; empty and 0: there is none, or it is not known.
   std::string worker;
   Bytes predicted;
-  Bytes peak;  // the most that was used: by the device, else reserved, else live
+  MemoryReport memory;  // of the last attempt that has measured
 };
 
 // Codes: database.h.

@@ -119,22 +119,32 @@ void TrialColumns::Set(const TableRow& stored) {
   }
   kinds_[row] = KindOf(trial);
   demonstrations_[row] = trial.demonstration;
+  const MemoryReport& memory = stored.memory;
+  const Bytes peak = memory.device_peak.count > 0     ? memory.device_peak
+                     : memory.reserved_peak.count > 0 ? memory.reserved_peak
+                                                      : memory.live_peak;
   const std::optional<ParamValue> value =
       trial.value ? std::optional<ParamValue>(*trial.value) : std::nullopt;
-  const std::pair<const char*, std::optional<ParamValue>> fields[] = {
-      {kNumberField, ParamValue(trial.id.number.value)},
-      {kStateField, ParamValue(absl::AsciiStrToLower(Name(trial.state)))},
-      {kValueField, value},
-      {kTimeField, Took(trial)},
-      {"why", WhyOf(trial)},
-      {"started", Seconds(trial.started)},
-      {"ended", Seconds(trial.ended)},
-      {"attempts", ParamValue(stored.num_attempts)},
-      {"violation", ParamValue(trial.violation)},
-      {"worker", stored.worker.empty() ? std::nullopt : std::optional<ParamValue>(stored.worker)},
-      {"predicted_bytes", Known(stored.predicted)},
-      {"peak_bytes", Known(stored.peak)}};
-  for (const auto& [name, held] : fields) fields_[name].Set(row, held);
+  // In the order of kTableFields.
+  const std::optional<ParamValue> fields[] = {
+      ParamValue(trial.id.number.value),
+      ParamValue(absl::AsciiStrToLower(Name(trial.state))),
+      WhyOf(trial),
+      value,
+      Took(trial),
+      Seconds(trial.started),
+      Seconds(trial.ended),
+      ParamValue(stored.num_attempts),
+      stored.worker.empty() ? std::nullopt : std::optional<ParamValue>(stored.worker),
+      Known(stored.predicted),
+      Known(peak),
+      Known(memory.live_peak),
+      Known(memory.reserved_peak),
+      Known(memory.device_peak),
+      Known(memory.limit),
+      ParamValue(trial.violation)};
+  static_assert(std::size(fields) == std::size(kTableFields));
+  for (size_t i = 0; i < fields_.size(); ++i) fields_[i].Set(row, fields[i]);
   for (const auto& [name, held] : trial.params) parameters_[name].Set(row, held);
   for (auto& [name, column] : metrics_) column.Set(row, std::nullopt);
   for (const auto& [name, held] : MetricsOf(trial)) metrics_[name].Set(row, ParamValue(held));
@@ -151,7 +161,8 @@ const Column* TrialColumns::Find(const std::string& name) const {
   if (absl::ConsumePrefix(&rest, "metric:")) return in(metrics_, std::string(rest));
   // As --where has it: a parameter hides all else.
   if (const Column* const parameter = in(parameters_, name)) return parameter;
-  if (const Column* const field = in(fields_, name)) return field;
+  const auto* const field = std::find(std::begin(kTableFields), std::end(kTableFields), name);
+  if (field != std::end(kTableFields)) return &fields_[static_cast<size_t>(field - kTableFields)];
   return in(metrics_, name);
 }
 

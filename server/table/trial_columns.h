@@ -1,7 +1,9 @@
 // Trials as columns. Row i is trial #i.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,6 +40,12 @@ class Column {
   std::vector<int32_t> codes_;
   std::vector<ParamValue> others_;
 };
+
+// The fields that every table has beside parameters and metrics.
+inline constexpr const char* kTableFields[] = {
+    "number",         "state",        "why",         "value",           "time",       "started",
+    "ended",          "attempts",     "worker",      "predicted_bytes", "peak_bytes", "live_bytes",
+    "reserved_bytes", "device_bytes", "limit_bytes", "violation"};
 
 // How a trial's row is shown and told apart, beside its fields.
 enum class RowKind : uint8_t {
@@ -76,7 +84,7 @@ class TrialColumns {
 
   std::vector<RowKind> kinds_;
   std::vector<bool> demonstrations_;
-  std::map<std::string, Column> fields_;
+  std::array<Column, std::size(kTableFields)> fields_;
   std::map<std::string, Column> parameters_;
   std::map<std::string, Column> metrics_;
 };

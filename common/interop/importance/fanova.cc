@@ -1,8 +1,9 @@
 #include "common/interop/importance/fanova.h"
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "common/base/status.h"
 #include "common/interop/importance/assessment.h"
 #include "common/interop/importance/partition_tree.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr uint64_t kSeed = 0x66414e4f5641;  // "fANOVA"
 constexpr uint64_t kNumTrees = 64;
+constexpr size_t kMostRows = 4000;  // of a tree
 
 double Volume(const Box& box) {
   double volume = 1.0;
@@ -19,31 +21,37 @@ double Volume(const Box& box) {
   return volume;
 }
 
-struct Moments {
-  double mean = 0.0;
+// The boxes of a tree with what is asked of them for each dimension.
+struct Partition {
+  std::vector<Box> boxes;
+  std::vector<double> volumes;
+  double mean = 0.0;  // of the value, over the cube
   double variance = 0.0;
 };
 
-// Of a partition's value, over the cube.
-Moments MomentsOf(const std::vector<Box>& boxes) {
-  Moments moments;
-  for (const Box& box : boxes) moments.mean += Volume(box) * box.value;
-  for (const Box& box : boxes) {
-    const double excess = box.value - moments.mean;
-    moments.variance += Volume(box) * excess * excess;
+Partition Measured(std::vector<Box> boxes) {
+  Partition partition{.boxes = std::move(boxes)};
+  for (const Box& box : partition.boxes) partition.volumes.push_back(Volume(box));
+  for (size_t i = 0; i < partition.boxes.size(); ++i) {
+    partition.mean += partition.volumes[i] * partition.boxes[i].value;
   }
-  return moments;
+  for (size_t i = 0; i < partition.boxes.size(); ++i) {
+    const double excess = partition.boxes[i].value - partition.mean;
+    partition.variance += partition.volumes[i] * excess * excess;
+  }
+  return partition;
 }
 
 // Variance of the mean over all other dimensions, along a categorical one.
-double VarianceOverChoices(const std::vector<Box>& boxes, size_t dimension, double mean) {
-  const size_t num_choices = boxes.front().extents[dimension].choices.size();
+double VarianceOverChoices(const Partition& partition, size_t dimension) {
+  const size_t num_choices = partition.boxes.front().extents[dimension].choices.size();
   std::vector<double> marginal(num_choices, 0.0);
-  for (const Box& box : boxes) {
+  for (size_t i = 0; i < partition.boxes.size(); ++i) {
+    const Box& box = partition.boxes[i];
     const Extent& extent = box.extents[dimension];
-    const double weight = Volume(box) / extent.Size();
+    const double weight = partition.volumes[i] / extent.Size();
     for (size_t choice = 0; choice < num_choices; ++choice) {
-      if (extent.choices[choice]) marginal[choice] += weight * (box.value - mean);
+      if (extent.choices[choice]) marginal[choice] += weight * (box.value - partition.mean);
     }
   }
   double sum = 0.0;
@@ -52,15 +60,18 @@ double VarianceOverChoices(const std::vector<Box>& boxes, size_t dimension, doub
 }
 
 // The same along a numeric one: a step function that each box raises where it begins and lowers
-// where it ends.
-double VarianceOverInterval(const std::vector<Box>& boxes, size_t dimension, double mean) {
-  std::map<double, double> changes;
-  for (const Box& box : boxes) {
+// where it ends. Few boxes begin at a place of their own.
+double VarianceOverInterval(const Partition& partition, size_t dimension) {
+  absl::flat_hash_map<double, double> change_at;
+  for (size_t i = 0; i < partition.boxes.size(); ++i) {
+    const Box& box = partition.boxes[i];
     const Extent& extent = box.extents[dimension];
-    const double height = Volume(box) / extent.Size() * (box.value - mean);
-    changes[extent.low] += height;
-    changes[extent.high] -= height;
+    const double height = partition.volumes[i] / extent.Size() * (box.value - partition.mean);
+    change_at[extent.low] += height;
+    change_at[extent.high] -= height;
   }
+  std::vector<std::pair<double, double>> changes(change_at.begin(), change_at.end());
+  std::sort(changes.begin(), changes.end());
   double variance = 0.0;
   double excess = 0.0;
   double begin = 0.0;
@@ -108,34 +119,46 @@ Problem ProblemOf(const SearchSpace& space, const std::vector<AssessedTrial>& tr
   return problem;
 }
 
-// As many rows as there are, drawn with replacement.
+// As many rows as there are, or as a tree takes, drawn with replacement.
 std::vector<size_t> Bootstrap(size_t num_rows, Rng& rng) {
-  std::vector<size_t> rows(num_rows);
+  std::vector<size_t> rows(std::min(num_rows, kMostRows));
   for (size_t& row : rows) row = static_cast<size_t>(rng.Below(num_rows));
   return rows;
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<ParameterImportance>> FanovaImportance(
-    const SearchSpace& space, const std::vector<AssessedTrial>& trials) {
+absl::StatusOr<ResampledImportance> ResampledFanova(const SearchSpace& space,
+                                                    const std::vector<AssessedTrial>& trials) {
   HPO_RETURN_IF_ERROR(CheckAssessable(trials));
-  const Problem problem = ProblemOf(space, trials);
-  std::vector<ParameterImportance> weights;
-  for (const std::string& name : problem.names) weights.push_back({name, 0.0});
+  Problem problem = ProblemOf(space, trials);
+  const PartitionGrower grower(std::move(problem.data));
+  std::vector<ParameterImportance> none;
+  for (const std::string& name : problem.names) none.push_back({name, 0.0});
+  std::vector<ParameterImportance> sums = none;
+  ResampledImportance resampled;
   for (uint64_t tree = 0; tree < kNumTrees; ++tree) {
     Rng rng(kSeed, tree);
-    const std::vector<Box> boxes = GrowPartition(problem.data, Bootstrap(trials.size(), rng), rng);
-    const Moments moments = MomentsOf(boxes);
-    if (!(moments.variance > 0.0)) continue;
+    const Partition partition = Measured(grower.Grow(Bootstrap(trials.size(), rng), rng));
+    if (!(partition.variance > 0.0)) continue;
+    std::vector<ParameterImportance> weights = none;
     for (size_t i = 0; i < weights.size(); ++i) {
-      const double along = problem.data.num_choices[i] > 0
-                               ? VarianceOverChoices(boxes, i, moments.mean)
-                               : VarianceOverInterval(boxes, i, moments.mean);
-      weights[i].share += along / moments.variance;
+      const double along = grower.data().num_choices[i] > 0 ? VarianceOverChoices(partition, i)
+                                                            : VarianceOverInterval(partition, i);
+      weights[i].share = along / partition.variance;
+      sums[i].share += weights[i].share;
     }
+    absl::StatusOr<std::vector<ParameterImportance>> shares = Normalized(std::move(weights));
+    if (shares.ok()) resampled.resamples.push_back(*std::move(shares));
   }
-  return Normalized(std::move(weights));
+  HPO_ASSIGN_OR_RETURN(resampled.shares, Normalized(std::move(sums)));
+  return resampled;
+}
+
+absl::StatusOr<std::vector<ParameterImportance>> FanovaImportance(
+    const SearchSpace& space, const std::vector<AssessedTrial>& trials) {
+  HPO_ASSIGN_OR_RETURN(ResampledImportance resampled, ResampledFanova(space, trials));
+  return std::move(resampled.shares);
 }
 
 }  // namespace hpo

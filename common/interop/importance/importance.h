@@ -21,4 +21,11 @@ struct ParameterImportance {
   bool operator==(const ParameterImportance&) const = default;
 };
 
+// The same over resamples of the trials, each of as many drawn with replacement (bootstrap).
+// Source: Efron 1979, "Bootstrap methods: another look at the jackknife".
+struct ResampledImportance {
+  std::vector<ParameterImportance> shares;  // largest first
+  std::vector<std::vector<ParameterImportance>> resamples;
+};
+
 }  // namespace hpo

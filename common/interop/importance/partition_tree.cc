@@ -2,8 +2,8 @@
 #include "common/interop/importance/partition_tree.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace hpo {
@@ -11,138 +11,214 @@ namespace {
 
 // Rows of one box, and what it spans.
 struct Node {
-  std::vector<size_t> rows;
+  size_t num_rows = 0;
+  // All rows once for each dimension (at least once), in the order of their inputs there: sorted
+  // once, and kept in order as boxes are divided.
+  std::vector<uint32_t> orders;
   std::vector<Extent> extents;
+
+  std::span<const uint32_t> OrderOf(size_t dimension) const {
+    return std::span(orders).subspan(dimension * num_rows, num_rows);
+  }
+};
+
+// The best way to divide a node along one dimension.
+struct Cut {
+  size_t dimension = 0;
+  double gain = 0.0;  // reduction of the squared error
+  size_t place = 0;   // so many rows, or groups of a choice, go left
 };
 
 struct Split {
   size_t dimension = 0;
-  double gain = 0.0;          // reduction of the squared error
   double threshold = 0.0;     // numeric: inputs up to it go left
   std::vector<bool> choices;  // categorical: these go left
 };
 
-// Inputs of a node's rows that stay together, in the order in which they may be split.
+// Rows that stay together.
 struct Group {
-  double input = 0.0;  // a value, or the number of a choice
   double count = 0.0;
-  double sum = 0.0;  // of the outputs
+  double sum = 0.0;   // of the outputs
+  size_t choice = 0;  // of a categorical dimension
   double Mean() const { return sum / count; }
 };
 
-std::vector<Group> GroupsOf(const RegressionData& data, const std::vector<size_t>& rows,
-                            size_t dimension) {
-  const std::vector<double>& inputs = data.inputs[dimension];
-  std::vector<size_t> order = rows;
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return inputs[a] < inputs[b]; });
-  std::vector<Group> groups;
-  for (const size_t row : order) {
-    if (groups.empty() || groups.back().input != inputs[row]) groups.push_back({inputs[row]});
-    groups.back().count += 1.0;
-    groups.back().sum += data.outputs[row];
+// Grows one tree.
+class Growth {
+ public:
+  // `data`, `orders` and `rng` outlive it.
+  Growth(const RegressionData& data, const std::vector<std::vector<uint32_t>>& orders,
+         const std::vector<size_t>& rows, Rng& rng)
+      : data_(data), orders_(orders), rng_(rng) {
+    counts_.resize(data.outputs.size(), 0.0);
+    for (const size_t row : rows) counts_[row] += 1.0;
+    for (size_t row = 0; row < counts_.size(); ++row) {
+      sums_.push_back(counts_[row] * data.outputs[row]);
+    }
+    goes_left_.resize(counts_.size());
   }
-  if (data.num_choices[dimension] > 0) {
+
+  std::vector<Box> Grow() {
+    std::vector<Box> boxes;
+    std::vector<Node> open;
+    open.push_back(WholeCube());
+    while (!open.empty()) {
+      Node node = std::move(open.back());
+      open.pop_back();
+      const Group all = Together(node.OrderOf(0));
+      const std::optional<Cut> cut = BestCut(node, all);
+      if (!cut.has_value()) {
+        boxes.push_back({std::move(node.extents), all.Mean()});
+        continue;
+      }
+      auto [left, right] = Divide(node, MakeSplit(node, *cut));
+      open.push_back(std::move(left));
+      open.push_back(std::move(right));
+    }
+    return boxes;
+  }
+
+ private:
+  Node WholeCube() const {
+    Node cube;
+    for (const size_t num_choices : data_.num_choices) {
+      cube.extents.push_back({.choices = std::vector<bool>(num_choices, true)});
+    }
+    for (const std::vector<uint32_t>& order : orders_) {
+      std::copy_if(order.begin(), order.end(), std::back_inserter(cube.orders),
+                   [this](uint32_t row) { return counts_[row] > 0.0; });
+    }
+    cube.num_rows = cube.orders.size() / orders_.size();
+    return cube;
+  }
+
+  void Add(uint32_t row, Group& group) const {
+    group.count += counts_[row];
+    group.sum += sums_[row];
+  }
+
+  Group Together(std::span<const uint32_t> rows) const {
+    Group all;
+    for (const uint32_t row : rows) Add(row, all);
+    return all;
+  }
+
+  static double Gain(const Group& left, const Group& all) {
+    const double excess = left.sum * all.count - all.sum * left.count;
+    return excess * excess / (all.count * left.count * (all.count - left.count));
+  }
+
+  Cut CutOfNumbers(const Node& node, size_t dimension, const Group& all) const {
+    const std::vector<double>& inputs = data_.inputs[dimension];
+    const std::span<const uint32_t> order = node.OrderOf(dimension);
+    Cut best{.dimension = dimension};
+    Group left;
+    for (size_t i = 0; i + 1 < order.size(); ++i) {
+      Add(order[i], left);
+      if (inputs[order[i]] == inputs[order[i + 1]]) continue;
+      const double gain = Gain(left, all);
+      if (gain > best.gain) best = {dimension, gain, i + 1};
+    }
+    return best;
+  }
+
+  // Of the choices that the node's rows have, by their mean outputs.
+  std::vector<Group> GroupsOf(const Node& node, size_t dimension) const {
+    std::vector<Group> groups(data_.num_choices[dimension]);
+    for (size_t choice = 0; choice < groups.size(); ++choice) groups[choice].choice = choice;
+    for (const uint32_t row : node.OrderOf(dimension)) {
+      Add(row, groups[static_cast<size_t>(data_.inputs[dimension][row])]);
+    }
+    std::erase_if(groups, [](const Group& group) { return group.count == 0.0; });
     std::stable_sort(groups.begin(), groups.end(),
                      [](const Group& a, const Group& b) { return a.Mean() < b.Mean(); });
+    return groups;
   }
-  return groups;
-}
 
-// Puts the first `num_left` groups on the left.
-Split MakeSplit(size_t dimension, const std::vector<Group>& groups, size_t num_left, double gain,
-                const Extent& extent) {
-  Split split{.dimension = dimension, .gain = gain};
-  if (extent.choices.empty()) {
-    split.threshold = 0.5 * groups[num_left - 1].input + 0.5 * groups[num_left].input;
+  Cut CutOfChoices(const Node& node, size_t dimension, const Group& all) const {
+    const std::vector<Group> groups = GroupsOf(node, dimension);
+    Cut best{.dimension = dimension};
+    Group left;
+    for (size_t i = 0; i + 1 < groups.size(); ++i) {
+      left.count += groups[i].count;
+      left.sum += groups[i].sum;
+      const double gain = Gain(left, all);
+      if (gain > best.gain) best = {dimension, gain, i + 1};
+    }
+    return best;
+  }
+
+  // nullopt: the box is a leaf.
+  std::optional<Cut> BestCut(const Node& node, const Group& all) {
+    std::optional<Cut> best;
+    uint64_t num_equal = 1;
+    for (size_t dimension = 0; node.num_rows > 1 && dimension < data_.inputs.size(); ++dimension) {
+      const Cut cut = data_.num_choices[dimension] > 0 ? CutOfChoices(node, dimension, all)
+                                                       : CutOfNumbers(node, dimension, all);
+      if (cut.place == 0 || (best && cut.gain < best->gain)) continue;
+      const bool equal = best.has_value() && cut.gain == best->gain;
+      if (equal && rng_.Below(++num_equal) != 0) continue;
+      if (!equal) num_equal = 1;
+      best = cut;
+    }
+    return best;
+  }
+
+  Split MakeSplit(const Node& node, const Cut& cut) const {
+    Split split{.dimension = cut.dimension};
+    if (data_.num_choices[cut.dimension] == 0) {
+      const std::vector<double>& inputs = data_.inputs[cut.dimension];
+      const std::span<const uint32_t> order = node.OrderOf(cut.dimension);
+      split.threshold = 0.5 * inputs[order[cut.place - 1]] + 0.5 * inputs[order[cut.place]];
+      return split;
+    }
+    const std::vector<Group> groups = GroupsOf(node, cut.dimension);
+    double count_left = 0.0;
+    double count = 0.0;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      count += groups[i].count;
+      if (i < cut.place) count_left += groups[i].count;
+    }
+    const bool unseen_left = count_left > count - count_left;
+    split.choices.assign(data_.num_choices[cut.dimension], unseen_left);
+    for (size_t i = 0; i < groups.size(); ++i) split.choices[groups[i].choice] = i < cut.place;
     return split;
   }
-  double count_left = 0.0;
-  double count = 0.0;
-  for (size_t i = 0; i < groups.size(); ++i) {
-    count += groups[i].count;
-    if (i < num_left) count_left += groups[i].count;
-  }
-  split.choices = extent.choices;
-  const bool unseen_left = count_left > count - count_left;
-  std::fill(split.choices.begin(), split.choices.end(), unseen_left);
-  for (size_t i = 0; i < groups.size(); ++i) {
-    split.choices[static_cast<size_t>(groups[i].input)] = i < num_left;
-  }
-  return split;
-}
 
-std::optional<Split> BestSplitOf(const RegressionData& data, const Node& node, size_t dimension) {
-  const std::vector<Group> groups = GroupsOf(data, node.rows, dimension);
-  double count = 0.0;
-  double sum = 0.0;
-  for (const Group& group : groups) {
-    count += group.count;
-    sum += group.sum;
-  }
-  double count_left = 0.0;
-  double sum_left = 0.0;
-  double best_gain = 0.0;
-  size_t best = 0;
-  for (size_t i = 0; i + 1 < groups.size(); ++i) {
-    count_left += groups[i].count;
-    sum_left += groups[i].sum;
-    const double difference = sum_left / count_left - (sum - sum_left) / (count - count_left);
-    const double gain = count_left * (count - count_left) / count * difference * difference;
-    if (gain <= best_gain) continue;
-    best_gain = gain;
-    best = i + 1;
-  }
-  if (best == 0) return std::nullopt;
-  return MakeSplit(dimension, groups, best, best_gain, node.extents[dimension]);
-}
-
-// nullopt: the box is a leaf.
-std::optional<Split> BestSplit(const RegressionData& data, const Node& node, Rng& rng) {
-  std::optional<Split> best;
-  uint64_t num_equal = 1;
-  for (size_t dimension = 0; dimension < data.inputs.size(); ++dimension) {
-    std::optional<Split> split = BestSplitOf(data, node, dimension);
-    if (!split.has_value()) continue;
-    const bool equal = best.has_value() && split->gain == best->gain;
-    if (equal ? rng.Below(++num_equal) == 0 : !best.has_value() || split->gain > best->gain) {
-      if (!equal) num_equal = 1;
-      best = std::move(split);
+  std::pair<Node, Node> Divide(Node& node, const Split& split) {
+    Node left{.extents = node.extents};
+    Node right{.extents = std::move(node.extents)};
+    Extent& left_extent = left.extents[split.dimension];
+    Extent& right_extent = right.extents[split.dimension];
+    if (split.choices.empty()) {
+      left_extent.high = split.threshold;
+      right_extent.low = split.threshold;
+    } else {
+      for (size_t choice = 0; choice < split.choices.size(); ++choice) {
+        const bool inside = left_extent.choices[choice];
+        left_extent.choices[choice] = inside && split.choices[choice];
+        right_extent.choices[choice] = inside && !split.choices[choice];
+      }
     }
-  }
-  return best;
-}
-
-std::pair<Node, Node> Divide(const RegressionData& data, const Node& node, const Split& split) {
-  Node left{.extents = node.extents};
-  Node right{.extents = node.extents};
-  Extent& left_extent = left.extents[split.dimension];
-  Extent& right_extent = right.extents[split.dimension];
-  if (split.choices.empty()) {
-    left_extent.high = split.threshold;
-    right_extent.low = split.threshold;
-  } else {
-    for (size_t choice = 0; choice < split.choices.size(); ++choice) {
-      const bool inside = left_extent.choices[choice];
-      left_extent.choices[choice] = inside && split.choices[choice];
-      right_extent.choices[choice] = inside && !split.choices[choice];
+    for (const uint32_t row : node.OrderOf(split.dimension)) {
+      const double input = data_.inputs[split.dimension][row];
+      goes_left_[row] = split.choices.empty() ? input <= split.threshold
+                                              : split.choices[static_cast<size_t>(input)];
+      ++(goes_left_[row] ? left : right).num_rows;
     }
+    left.orders.reserve(left.num_rows * orders_.size());
+    right.orders.reserve(right.num_rows * orders_.size());
+    for (const uint32_t row : node.orders) (goes_left_[row] ? left : right).orders.push_back(row);
+    return {std::move(left), std::move(right)};
   }
-  for (const size_t row : node.rows) {
-    const double input = data.inputs[split.dimension][row];
-    const bool goes_left = split.choices.empty() ? input <= split.threshold
-                                                 : split.choices[static_cast<size_t>(input)];
-    (goes_left ? left : right).rows.push_back(row);
-  }
-  return {std::move(left), std::move(right)};
-}
 
-Node WholeCube(const RegressionData& data, std::vector<size_t> rows) {
-  Node cube{.rows = std::move(rows)};
-  for (const size_t num_choices : data.num_choices) {
-    cube.extents.push_back({.choices = std::vector<bool>(num_choices, true)});
-  }
-  return cube;
-}
+  const RegressionData& data_;
+  const std::vector<std::vector<uint32_t>>& orders_;
+  Rng& rng_;
+  std::vector<double> counts_;  // by row: how often it was drawn
+  std::vector<double> sums_;    // by row: of its outputs
+  std::vector<char> goes_left_;
+};
 
 }  // namespace
 
@@ -152,24 +228,19 @@ double Extent::Size() const {
   return static_cast<double>(inside) / static_cast<double>(choices.size());
 }
 
-std::vector<Box> GrowPartition(const RegressionData& data, std::vector<size_t> rows, Rng& rng) {
-  std::vector<Box> boxes;
-  std::vector<Node> open = {WholeCube(data, std::move(rows))};
-  while (!open.empty()) {
-    Node node = std::move(open.back());
-    open.pop_back();
-    const std::optional<Split> split = BestSplit(data, node, rng);
-    if (split.has_value()) {
-      auto [left, right] = Divide(data, node, *split);
-      open.push_back(std::move(left));
-      open.push_back(std::move(right));
-      continue;
-    }
-    double sum = 0.0;
-    for (const size_t row : node.rows) sum += data.outputs[row];
-    boxes.push_back({std::move(node.extents), sum / static_cast<double>(node.rows.size())});
+PartitionGrower::PartitionGrower(RegressionData data) : data_(std::move(data)) {
+  std::vector<uint32_t> rows(data_.outputs.size());
+  for (size_t row = 0; row < rows.size(); ++row) rows[row] = static_cast<uint32_t>(row);
+  for (const std::vector<double>& inputs : data_.inputs) {
+    std::vector<uint32_t>& order = orders_.emplace_back(rows);
+    std::stable_sort(order.begin(), order.end(),
+                     [&inputs](uint32_t a, uint32_t b) { return inputs[a] < inputs[b]; });
   }
-  return boxes;
+  if (orders_.empty()) orders_.push_back(rows);
+}
+
+std::vector<Box> PartitionGrower::Grow(const std::vector<size_t>& rows, Rng& rng) const {
+  return Growth(data_, orders_, rows, rng).Grow();
 }
 
 }  // namespace hpo

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "common/base/random.h"
@@ -32,11 +33,25 @@ struct Box {
   double value = 0.0;           // mean output of the training rows inside
 };
 
-// Grows a tree on `rows` (with repeats; not empty) until each box holds one input or one output:
-// every split is the one that reduces the squared error most, of all dimensions; equally good ones
-// by draw. Splits of numbers lie midway between inputs; choices are split in the order of their
-// mean outputs, and those that no row of a box has go to the larger side. The boxes cover the cube
-// and do not overlap. O(rows * dimensions * depth * log(rows)).
-std::vector<Box> GrowPartition(const RegressionData& data, std::vector<size_t> rows, Rng& rng);
+// Grows trees on rows of the same data, which it sorts once. Immutable; safe to share between
+// threads.
+class PartitionGrower {
+ public:
+  // At most 2^32 - 1 rows.
+  explicit PartitionGrower(RegressionData data);
+
+  // Grows a tree on `rows` (with repeats; not empty) until each box holds one input or one output:
+  // every split is the one that reduces the squared error most, of all dimensions; equally good
+  // ones by draw. Splits of numbers lie midway between inputs; choices are split in the order of
+  // their mean outputs, and those that no row of a box has go to the larger side. The boxes cover
+  // the cube and do not overlap. O(rows * dimensions * depth).
+  std::vector<Box> Grow(const std::vector<size_t>& rows, Rng& rng) const;
+
+  const RegressionData& data() const { return data_; }
+
+ private:
+  const RegressionData data_;
+  std::vector<std::vector<uint32_t>> orders_;  // by dimension, all rows by their inputs
+};
 
 }  // namespace hpo

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
+#include <string>
 
+#include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/interop/importance/assessment.h"
 
@@ -13,7 +16,12 @@ namespace {
 constexpr double kTargetShare = 0.1;
 constexpr int64_t kMostCells = 50;
 constexpr double kPriorWeight = 1.0;
-constexpr size_t kFewestTrials = 2;  // that have a parameter
+constexpr double kFewestTrials = 2;  // that have a parameter
+// Resamples of many trials take long, and differ less.
+constexpr size_t kMostResamples = 200;
+constexpr size_t kFewestResamples = 25;
+constexpr size_t kMostDraws = 2'000'000;
+constexpr uint64_t kResampleSeed = 0x504544414e4f56;  // "PEDANOV"
 constexpr double kLeastMass = 1e-12;
 
 // Cells of the grid on which a parameter's distribution is compared: choices, grid values, or parts
@@ -38,14 +46,17 @@ int64_t CellOf(const Domain& domain, double coordinate, int64_t num_cells) {
   return static_cast<int64_t>(std::clamp(cell, 0.0, static_cast<double>(num_cells - 1)));
 }
 
+// How many trials each cell has.
+using Histogram = std::vector<double>;
+
+double Sum(const Histogram& counts) { return std::accumulate(counts.begin(), counts.end(), 0.0); }
+
 struct Kernel {
   double cell = 0.0;
   double weight = 0.0;
 };
 
-std::vector<Kernel> KernelsOf(const std::vector<int64_t>& cells, int64_t num_cells) {
-  std::vector<double> counts(static_cast<size_t>(num_cells), 0.0);
-  for (const int64_t cell : cells) counts[static_cast<size_t>(cell)] += 1.0;
+std::vector<Kernel> KernelsOf(const Histogram& counts) {
   std::vector<Kernel> kernels;
   for (size_t cell = 0; cell < counts.size(); ++cell) {
     if (counts[cell] > 0.0) kernels.push_back({static_cast<double>(cell), counts[cell]});
@@ -100,6 +111,25 @@ void AddNormal(double middle, double sigma, double weight, std::vector<double>& 
   }
 }
 
+// Kernels of one width, each in the middle of a cell: what a kernel gives a cell depends on how far
+// apart the two are, and is worked out once for each distance.
+void AddNormals(const std::vector<Kernel>& kernels, double sigma, double total,
+                std::vector<double>& masses) {
+  const auto num_cells = static_cast<double>(masses.size());
+  std::vector<double> by_distance;
+  for (double distance = 1.0 - num_cells; distance < num_cells; distance += 1.0) {
+    by_distance.push_back(NormalMass((distance - 0.5) / sigma, (distance + 0.5) / sigma));
+  }
+  for (const Kernel& kernel : kernels) {
+    const double whole =
+        NormalMass((-0.5 - kernel.cell) / sigma, (num_cells - 0.5 - kernel.cell) / sigma);
+    const size_t first = masses.size() - 1 - static_cast<size_t>(kernel.cell);
+    for (size_t cell = 0; cell < masses.size(); ++cell) {
+      masses[cell] += kernel.weight / total * by_distance[first + cell] / whole;
+    }
+  }
+}
+
 // A choice's kernel gives it one more than each choice gets from the prior.
 void AddChoice(double choice, double prior, double weight, std::vector<double>& masses) {
   const double total = 1.0 + prior * static_cast<double>(masses.size());
@@ -108,23 +138,19 @@ void AddChoice(double choice, double prior, double weight, std::vector<double>& 
 }
 
 // The smoothed distribution over the cells, a prior of one trial's weight included.
-std::vector<double> Masses(const Domain& domain, const std::vector<int64_t>& cells,
-                           int64_t num_cells) {
-  const std::vector<Kernel> kernels = KernelsOf(cells, num_cells);
-  const double total = static_cast<double>(cells.size()) + kPriorWeight;
-  std::vector<double> masses(static_cast<size_t>(num_cells), 0.0);
-  const auto width = static_cast<double>(num_cells);
-  if (NumChoices(domain) > 0) {
+std::vector<double> Masses(bool is_categorical, const Histogram& counts) {
+  const std::vector<Kernel> kernels = KernelsOf(counts);
+  const double total = Sum(counts) + kPriorWeight;
+  std::vector<double> masses(counts.size(), 0.0);
+  const auto width = static_cast<double>(counts.size());
+  if (is_categorical) {
     const double prior = kPriorWeight / static_cast<double>(kernels.size() + 1);
     for (const Kernel& kernel : kernels) {
       AddChoice(kernel.cell, prior, kernel.weight / total, masses);
     }
     for (double& mass : masses) mass += kPriorWeight / total / width;
   } else {
-    const double sigma = Bandwidth(kernels);
-    for (const Kernel& kernel : kernels) {
-      AddNormal(kernel.cell, sigma, kernel.weight / total, masses);
-    }
+    AddNormals(kernels, Bandwidth(kernels), total, masses);
     AddNormal((width - 1.0) / 2.0, width, kPriorWeight / total, masses);
   }
   for (double& mass : masses) mass += kLeastMass;
@@ -140,54 +166,128 @@ double PearsonDivergence(const std::vector<double>& target, const std::vector<do
   return divergence;
 }
 
-// The loss up to which a trial belongs to the best.
-double TargetLoss(const std::vector<AssessedTrial>& trials) {
-  std::vector<double> losses;
-  for (const AssessedTrial& trial : trials) losses.push_back(trial.loss);
-  const auto num_best =
-      static_cast<int64_t>(std::ceil(kTargetShare * static_cast<double>(trials.size())));
-  const auto last = losses.begin() + (num_best - 1);
-  std::nth_element(losses.begin(), last, losses.end());
-  return *last;
+// Where the trials lie on a parameter's grid.
+struct GridParameter {
+  std::string name;
+  bool is_categorical = false;
+  size_t num_cells = 0;
+  std::vector<int32_t> cells;  // by trial
+};
+
+constexpr int32_t kNoCell = -1;
+
+GridParameter OnGrid(const Parameter& parameter, const std::vector<AssessedTrial>& trials) {
+  const int64_t num_cells = NumCells(parameter.domain);
+  GridParameter grid{.name = parameter.name,
+                     .is_categorical = NumChoices(parameter.domain) > 0,
+                     .num_cells = num_cells < 2 ? 0 : static_cast<size_t>(num_cells)};
+  for (const AssessedTrial& trial : trials) {
+    const auto found = trial.params.find(parameter.name);
+    const auto coordinate = found == trial.params.end() || num_cells < 2
+                                ? std::nullopt
+                                : Coordinate(parameter.domain, found->second);
+    grid.cells.push_back(
+        coordinate ? static_cast<int32_t>(CellOf(parameter.domain, *coordinate, num_cells))
+                   : kNoCell);
+  }
+  return grid;
 }
 
-// Divergence among the trials that have the parameter, weighted by how often the best and all do.
-double Importance(const Parameter& parameter, const std::vector<AssessedTrial>& trials,
-                  double target_loss) {
-  const int64_t num_cells = NumCells(parameter.domain);
-  if (num_cells < 2) return 0.0;
-  std::vector<int64_t> target;
-  std::vector<int64_t> all;
-  int64_t num_target = 0;
-  for (const AssessedTrial& trial : trials) {
-    const bool is_target = trial.loss <= target_loss;
-    num_target += is_target ? 1 : 0;
-    const auto found = trial.params.find(parameter.name);
-    if (found == trial.params.end()) continue;
-    const auto coordinate = Coordinate(parameter.domain, found->second);
-    if (!coordinate.has_value()) continue;
-    all.push_back(CellOf(parameter.domain, *coordinate, num_cells));
-    if (is_target) target.push_back(all.back());
+// The trials on the grid of each parameter, so that importance over a resample of them is a matter
+// of counting.
+class GridTrials {
+ public:
+  GridTrials(const SearchSpace& space, const std::vector<AssessedTrial>& trials) {
+    for (const Parameter& parameter : space.parameters) grid_.push_back(OnGrid(parameter, trials));
+    for (const AssessedTrial& trial : trials) losses_.push_back(trial.loss);
+    by_loss_.resize(trials.size());
+    std::iota(by_loss_.begin(), by_loss_.end(), size_t{0});
+    std::sort(by_loss_.begin(), by_loss_.end(),
+              [this](size_t a, size_t b) { return losses_[a] < losses_[b]; });
   }
-  if (target.empty() || all.size() < kFewestTrials) return 0.0;
-  const double target_share = static_cast<double>(target.size()) / static_cast<double>(num_target);
-  const double all_share = static_cast<double>(all.size()) / static_cast<double>(trials.size());
-  return target_share * target_share / all_share *
-         PearsonDivergence(Masses(parameter.domain, target, num_cells),
-                           Masses(parameter.domain, all, num_cells));
-}
+
+  // Not normalised, in the order of the space's parameters. `counts`: how often each trial counts,
+  // together as many as there are trials.
+  std::vector<ParameterImportance> Weights(const std::vector<int32_t>& counts) const {
+    const double target_loss = TargetLoss(counts);
+    std::vector<ParameterImportance> weights;
+    for (const GridParameter& parameter : grid_) {
+      weights.push_back({parameter.name, Importance(parameter, counts, target_loss)});
+    }
+    return weights;
+  }
+
+  size_t num_trials() const { return losses_.size(); }
+
+ private:
+  // The loss up to which a trial belongs to the best.
+  double TargetLoss(const std::vector<int32_t>& counts) const {
+    auto left = static_cast<int64_t>(std::ceil(kTargetShare * static_cast<double>(counts.size())));
+    for (const size_t trial : by_loss_) {
+      left -= counts[trial];
+      if (left <= 0) return losses_[trial];
+    }
+    return losses_[by_loss_.back()];
+  }
+
+  // Divergence among the trials that have the parameter, weighted by how often the best and all do.
+  double Importance(const GridParameter& parameter, const std::vector<int32_t>& counts,
+                    double target_loss) const {
+    if (parameter.num_cells == 0) return 0.0;
+    Histogram target(parameter.num_cells, 0.0);
+    Histogram all(parameter.num_cells, 0.0);
+    double num_target = 0.0;
+    for (size_t trial = 0; trial < counts.size(); ++trial) {
+      const bool is_target = losses_[trial] <= target_loss;
+      if (is_target) num_target += counts[trial];
+      const int32_t cell = parameter.cells[trial];
+      if (cell == kNoCell) continue;
+      all[static_cast<size_t>(cell)] += counts[trial];
+      if (is_target) target[static_cast<size_t>(cell)] += counts[trial];
+    }
+    const double num_have = Sum(all);
+    const double num_target_have = Sum(target);
+    if (num_target_have == 0.0 || num_have < kFewestTrials) return 0.0;
+    const double target_share = num_target_have / num_target;
+    const double all_share = num_have / static_cast<double>(counts.size());
+    return target_share * target_share / all_share *
+           PearsonDivergence(Masses(parameter.is_categorical, target),
+                             Masses(parameter.is_categorical, all));
+  }
+
+  std::vector<GridParameter> grid_;
+  std::vector<double> losses_;
+  std::vector<size_t> by_loss_;
+};
 
 }  // namespace
 
 absl::StatusOr<std::vector<ParameterImportance>> PedAnovaImportance(
     const SearchSpace& space, const std::vector<AssessedTrial>& trials) {
   HPO_RETURN_IF_ERROR(CheckAssessable(trials));
-  const double target_loss = TargetLoss(trials);
-  std::vector<ParameterImportance> weights;
-  for (const Parameter& parameter : space.parameters) {
-    weights.push_back({parameter.name, Importance(parameter, trials, target_loss)});
+  return Normalized(GridTrials(space, trials).Weights(std::vector<int32_t>(trials.size(), 1)));
+}
+
+absl::StatusOr<ResampledImportance> ResampledPedAnova(const SearchSpace& space,
+                                                      const std::vector<AssessedTrial>& trials) {
+  HPO_RETURN_IF_ERROR(CheckAssessable(trials));
+  const GridTrials grid(space, trials);
+  std::vector<int32_t> counts(trials.size(), 1);
+  ResampledImportance resampled;
+  HPO_ASSIGN_OR_RETURN(resampled.shares, Normalized(grid.Weights(counts)));
+  const size_t num_resamples =
+      std::clamp(kMostDraws / trials.size(), kFewestResamples, kMostResamples);
+  for (uint64_t resample = 0; resample < num_resamples; ++resample) {
+    Rng rng(kResampleSeed, resample);
+    std::fill(counts.begin(), counts.end(), 0);
+    for (size_t drawn = 0; drawn < trials.size(); ++drawn) {
+      ++counts[static_cast<size_t>(rng.Below(trials.size()))];
+    }
+    // Of few trials a resample may be one trial again and again, which explains nothing.
+    absl::StatusOr<std::vector<ParameterImportance>> shares = Normalized(grid.Weights(counts));
+    if (shares.ok()) resampled.resamples.push_back(*std::move(shares));
   }
-  return Normalized(std::move(weights));
+  return resampled;
 }
 
 }  // namespace hpo

@@ -40,7 +40,12 @@ TEST_F(ImportanceTest, AssessesCompletedTrials) {
     EXPECT_EQ(json["trials"], 3);
     ASSERT_EQ(json["importance"].size(), 3u);
     double sum = 0.0;
-    for (const auto& parameter : json["importance"]) sum += parameter["share"].get<double>();
+    for (const auto& parameter : json["importance"]) {
+      sum += parameter["share"].get<double>();
+      EXPECT_LE(0.0, parameter["low"].get<double>());
+      EXPECT_LE(parameter["low"].get<double>(), parameter["high"].get<double>());
+      EXPECT_LE(parameter["high"].get<double>(), 1.0);
+    }
     EXPECT_NEAR(sum, 1.0, 1e-12);
   }
 }

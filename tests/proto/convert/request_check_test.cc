@@ -110,7 +110,7 @@ TEST(RequestCheck, NoFieldOfAnyRequestTakesWhatIsBeyondItsLimit) {
             }
             break;
           case FieldDescriptor::CPPTYPE_INT32:
-            in.SetInt32(&holder, &field, -1);
+            many ? in.AddInt32(&holder, &field, -1) : in.SetInt32(&holder, &field, -1);
             ExpectRefused(request, field);
             break;
           case FieldDescriptor::CPPTYPE_ENUM:
@@ -147,6 +147,8 @@ TEST(RequestCheck, NoListOfAnyRequestIsWithoutALimit) {
         in.AddEnumValue(&holder, &field, 1);
       } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
         in.AddInt64(&holder, &field, 1);
+      } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT32) {
+        in.AddInt32(&holder, &field, 1);
       } else {
         in.AddString(&holder, &field, "x");
       }

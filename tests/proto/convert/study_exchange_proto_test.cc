@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace hpo {
 namespace {
 
@@ -184,6 +186,84 @@ TEST(StudyExchangeProto, OtherAnswersRoundTrip) {
   EXPECT_EQ(imported.study, "plain");
   EXPECT_EQ(imported.num_added, 2);
   EXPECT_EQ(imported.num_known, 1);
+}
+
+TEST(StudyExchangeProto, AQueryOfATableComesAsItWasAsked) {
+  v1::QueryTrialsRequest proto;
+  proto.add_where("value>0.5");
+  proto.add_where("model=a");
+  proto.set_sort("-value");
+  proto.add_columns("number");
+  proto.set_page_size(50);
+  proto.set_page_token("token");
+  proto.set_from_end(true);
+  const TableQuery query = FromProto(proto);
+  EXPECT_THAT(query.where, testing::ElementsAre("value>0.5", "model=a"));
+  EXPECT_EQ(query.sort, "-value");
+  EXPECT_THAT(query.columns, testing::ElementsAre("number"));
+  EXPECT_EQ(query.page_size, 50);
+  EXPECT_EQ(query.page_token, "token");
+  EXPECT_TRUE(query.from_end);
+  EXPECT_FALSE(FromProto(v1::QueryTrialsRequest()).from_end);
+}
+
+TEST(StudyExchangeProto, APageOfATableKeepsNumbersTextsAndWhatIsMissing) {
+  const v1::QueryTrialsResponse proto = ToProto(TablePage{
+      .total = 9,
+      .matching = 5,
+      .position = 2,
+      .sequence = 77,
+      .numbers = {4, 8},
+      .columns = {{.name = "value", .numbers = {0.5, 0.0}, .missing = {1}},
+                  {.name = "model", .is_text = true, .texts = {"a", "b"}, .indexes = {1, 0}}},
+      .all_columns =
+          {{.name = "value", .kind = ColumnInfo::Kind::kField, .numeric = true},
+           {.name = "lr", .kind = ColumnInfo::Kind::kParameter, .numeric = true, .log = true},
+           {.name = "f1", .kind = ColumnInfo::Kind::kMetric}},
+      .next_page_token = "next",
+      .previous_page_token = "previous"});
+  EXPECT_EQ(proto.total(), 9);
+  EXPECT_EQ(proto.matching(), 5);
+  EXPECT_EQ(proto.position(), 2);
+  EXPECT_EQ(proto.sequence(), 77);
+  EXPECT_THAT(proto.numbers(), testing::ElementsAre(4, 8));
+  ASSERT_EQ(proto.columns_size(), 2);
+  EXPECT_EQ(proto.columns(0).name(), "value");
+  EXPECT_THAT(proto.columns(0).numbers(), testing::ElementsAre(0.5, 0.0));
+  EXPECT_THAT(proto.columns(0).missing(), testing::ElementsAre(1));
+  EXPECT_THAT(proto.columns(1).texts(), testing::ElementsAre("a", "b"));
+  EXPECT_THAT(proto.columns(1).indexes(), testing::ElementsAre(1, 0));
+  ASSERT_EQ(proto.all_columns_size(), 3);
+  EXPECT_EQ(proto.all_columns(0).kind(), v1::COLUMN_KIND_FIELD);
+  EXPECT_EQ(proto.all_columns(1).kind(), v1::COLUMN_KIND_PARAMETER);
+  EXPECT_TRUE(proto.all_columns(1).log());
+  EXPECT_FALSE(proto.all_columns(0).log());
+  EXPECT_EQ(proto.all_columns(2).kind(), v1::COLUMN_KIND_METRIC);
+  EXPECT_FALSE(proto.all_columns(2).numeric());
+  EXPECT_EQ(proto.next_page_token(), "next");
+  EXPECT_EQ(proto.previous_page_token(), "previous");
+}
+
+TEST(StudyExchangeProto, AHistoryKeepsItsSeriesAndTheStepsOfTheBest) {
+  const v1::GetHistoryResponse proto =
+      ToProto(HistorySample{.sequence = 5,
+                            .total = 100,
+                            .numbers = {0, 3, 9},
+                            .states = "CPF",
+                            .series = {{.metric = "f1", .values = {0.5, std::nan(""), 0.75}}},
+                            .best_numbers = {0, 9},
+                            .best_values = {0.5, 0.75}});
+  EXPECT_EQ(proto.sequence(), 5);
+  EXPECT_EQ(proto.total(), 100);
+  EXPECT_THAT(proto.numbers(), testing::ElementsAre(0, 3, 9));
+  EXPECT_EQ(proto.states(), "CPF");
+  ASSERT_EQ(proto.series_size(), 1);
+  EXPECT_EQ(proto.series(0).metric(), "f1");
+  EXPECT_EQ(proto.series(0).values(0), 0.5);
+  EXPECT_TRUE(std::isnan(proto.series(0).values(1)));
+  EXPECT_EQ(proto.series(0).values(2), 0.75);
+  EXPECT_THAT(proto.best_numbers(), testing::ElementsAre(0, 9));
+  EXPECT_THAT(proto.best_values(), testing::ElementsAre(0.5, 0.75));
 }
 
 }  // namespace

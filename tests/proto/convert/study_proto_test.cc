@@ -101,6 +101,24 @@ TEST(StudyProto, AFullStatusRoundTrips) {
   EXPECT_EQ(*back, FullStatus());
 }
 
+TEST(StudyProto, HoursByUseRoundTripEachByItself) {
+  const TimeByUse uses{.useful = absl::Hours(1),
+                       .out_of_memory = absl::Minutes(2),
+                       .pruned = absl::Minutes(3),
+                       .failed = absl::Minutes(4),
+                       .cancelled = absl::Minutes(5),
+                       .preempted = absl::Minutes(6),
+                       .lost = absl::Milliseconds(1500)};
+  StudyStatus status = FullStatus();
+  status.time_by_use = uses;
+  const v1::Study proto = ToProto(status);
+  EXPECT_EQ(proto.time_by_use().useful().seconds(), 3600);
+  EXPECT_EQ(proto.time_by_use().lost().nanos(), 500'000'000);
+  EXPECT_EQ(FromProto(proto)->time_by_use, uses);
+  status.time_by_use.reset();
+  EXPECT_FALSE(ToProto(status).has_time_by_use());
+}
+
 TEST(StudyProto, AFreshStatusRoundTrips) {
   StudyStatus status;
   status.spec.name = "new";

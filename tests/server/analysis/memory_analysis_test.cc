@@ -16,7 +16,7 @@ class MemoryAnalysisTest : public SchedulerFixture {
   void SetUp() override {
     SchedulerFixture::SetUp();
     api_ = std::make_unique<StudyApi>(*scheduler_);
-    analysis_ = std::make_unique<MemoryAnalysis>(*scheduler_, api_->queries());
+    analysis_ = std::make_unique<MemoryAnalysis>(*scheduler_);
   }
 
   // One published model, for no worker.

@@ -38,6 +38,13 @@ StudyStatus SomeStudy() {
   WorkerStatus busy{.name = "w0", .alive = true, .trial = TrialId{"criteria", TrialNumber{7}}};
   WorkerStatus gone{.name = "w1", .alive = false};
   study.workers = {busy, gone, gone};
+  study.time_by_use = TimeByUse{.useful = absl::Hours(2),
+                                .out_of_memory = absl::Minutes(1),
+                                .pruned = absl::Minutes(2),
+                                .failed = absl::Minutes(3),
+                                .cancelled = absl::Minutes(4),
+                                .preempted = absl::Minutes(5),
+                                .lost = absl::Milliseconds(1500)};
   study.dry_runs =
       DryRunCounts{.made = 9, .refused = 4, .failed = 2, .saved = absl::Minutes(2), .trouble = ""};
   return study;
@@ -45,20 +52,27 @@ StudyStatus SomeStudy() {
 
 TEST(Metrics, OfAStudy) {
   const std::string text = MetricsText(Well(), {SomeStudy()});
-  for (const char* line :
-       {"hpo_trials{study=\"criteria\",state=\"completed\"} 30",
-        "hpo_trials{study=\"criteria\",state=\"cancelled\"} 0",
-        "hpo_trials_out_of_memory{study=\"criteria\",how=\"recovered\"} 6",
-        "hpo_workers{study=\"criteria\",state=\"busy\"} 1",
-        "hpo_workers{study=\"criteria\",state=\"idle\"} 0",
-        "hpo_workers{study=\"criteria\",state=\"gone\"} 2",
-        "hpo_study_best_value{study=\"criteria\"} 0.10000000000000001",
-        "hpo_study_wall_clock_seconds{study=\"criteria\"} 1.5",
-        "hpo_dry_runs{study=\"criteria\",result=\"fits\"} 3",
-        "hpo_dry_runs{study=\"criteria\",result=\"does_not_fit\"} 4",
-        "hpo_dry_runs_saved_gpu_seconds{study=\"criteria\"} 120",
-        "hpo_trials_runnable{study=\"criteria\"} 12", "hpo_study_finished{study=\"criteria\"} 0",
-        "hpo_study_failed{study=\"criteria\"} 0"}) {
+  for (const char* line : {"hpo_trials{study=\"criteria\",state=\"completed\"} 30",
+                           "hpo_trials{study=\"criteria\",state=\"cancelled\"} 0",
+                           "hpo_trials_out_of_memory{study=\"criteria\",how=\"recovered\"} 6",
+                           "hpo_workers{study=\"criteria\",state=\"busy\"} 1",
+                           "hpo_workers{study=\"criteria\",state=\"idle\"} 0",
+                           "hpo_workers{study=\"criteria\",state=\"gone\"} 2",
+                           "hpo_study_best_value{study=\"criteria\"} 0.10000000000000001",
+                           "hpo_study_wall_clock_seconds{study=\"criteria\"} 1.5",
+                           "hpo_dry_runs{study=\"criteria\",result=\"fits\"} 3",
+                           "hpo_dry_runs{study=\"criteria\",result=\"does_not_fit\"} 4",
+                           "hpo_dry_runs_saved_gpu_seconds{study=\"criteria\"} 120",
+                           "hpo_gpu_seconds{study=\"criteria\",use=\"useful\"} 7200",
+                           "hpo_gpu_seconds{study=\"criteria\",use=\"out_of_memory\"} 60",
+                           "hpo_gpu_seconds{study=\"criteria\",use=\"pruned\"} 120",
+                           "hpo_gpu_seconds{study=\"criteria\",use=\"failed\"} 180",
+                           "hpo_gpu_seconds{study=\"criteria\",use=\"cancelled\"} 240",
+                           "hpo_gpu_seconds{study=\"criteria\",use=\"preempted\"} 300",
+                           "hpo_gpu_seconds{study=\"criteria\",use=\"lost\"} 1.5",
+                           "hpo_trials_runnable{study=\"criteria\"} 12",
+                           "hpo_study_finished{study=\"criteria\"} 0",
+                           "hpo_study_failed{study=\"criteria\"} 0"}) {
     EXPECT_THAT(text, HasSubstr(std::string("\n") + line + "\n"));
   }
 }

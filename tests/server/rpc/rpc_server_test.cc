@@ -27,6 +27,7 @@ class RpcServerTest : public CoordinatorFixture {
                        .workers = coordinator_->workers(),
                        .admin = coordinator_->admin(),
                        .fleet = coordinator_->fleet(),
+                       .analysis = coordinator_->analysis(),
                        .optuna = coordinator_->optuna(),
                        .access = coordinator_->access(),
                        .tokens = coordinator_->tokens()};

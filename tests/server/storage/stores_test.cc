@@ -282,6 +282,60 @@ TEST_F(StoresTest, AnAttemptComesBackAsItWas) {
   EXPECT_TRUE(absl::IsNotFound(Attempts().LoadAttempt(TrialNumber{0}, AttemptNumber{2}).status()));
 }
 
+TEST_F(StoresTest, TheTimeOfAttemptsIsSummedAsTheyEnd) {
+  const auto sums = [this] {
+    std::map<std::string, absl::Duration> by_end;
+    const std::vector<AttemptStore::EndedTime> times = Attempts().SumEnded().value();
+    for (const AttemptStore::EndedTime& time : times) {
+      if (time.duration > absl::ZeroDuration()) {
+        by_end[time.state + " " + time.outcome] += time.duration;
+      }
+    }
+    return by_end;
+  };
+  const struct {
+    AttemptState state;
+    std::optional<TrialOutcome> outcome;
+    int minutes;
+  } ends[] = {
+      {AttemptState::kFinished, Completed{}, 10},  {AttemptState::kFinished, Completed{}, 5},
+      {AttemptState::kFinished, OutOfMemory{}, 1}, {AttemptState::kFinished, StoppedByPruner{}, 2},
+      {AttemptState::kFinished, Failed{}, 3},      {AttemptState::kFinished, Cancelled{}, 4},
+      {AttemptState::kReleased, std::nullopt, 6},  {AttemptState::kLost, std::nullopt, 7}};
+  int64_t number = 0;
+  for (const auto& end : ends) {
+    Insert(NewTrial(number));
+    AttemptRecord attempt = NewAttempt(number++);
+    ASSERT_TRUE(Attempts().InsertAttempt(attempt).ok());
+    attempt.attempt.state = end.state;
+    attempt.outcome = end.outcome;
+    attempt.attempt.ended = kNow + absl::Minutes(end.minutes);
+    ASSERT_TRUE(Attempts().UpdateAttempt(attempt).ok());
+  }
+  Insert(NewTrial(number));
+  AttemptRecord of_another_program = NewAttempt(number);
+  of_another_program.attempt.worker = "imported";
+  of_another_program.attempt.state = AttemptState::kFinished;
+  of_another_program.attempt.ended = kNow + absl::Hours(9);
+  ASSERT_TRUE(Attempts().InsertAttempt(of_another_program).ok());
+  const std::map<std::string, absl::Duration> expected = {
+      {"FINISHED completed", absl::Minutes(15)},
+      {"FINISHED out_of_memory", absl::Minutes(1)},
+      {"FINISHED stopped_by_pruner", absl::Minutes(2)},
+      {"FINISHED failed", absl::Minutes(3)},
+      {"FINISHED cancelled", absl::Minutes(4)},
+      {"RELEASED ", absl::Minutes(6)},
+      {"LOST ", absl::Minutes(7)}};
+  EXPECT_EQ(sums(), expected);
+  // A late result of the lost one: its time has another use now, and is counted once.
+  AttemptRecord late = Attempts().LoadAttempt(TrialNumber{7}, AttemptNumber{1}).value();
+  late.attempt.state = AttemptState::kFinished;
+  late.outcome = Completed{};
+  ASSERT_TRUE(Attempts().UpdateAttempt(late).ok());
+  EXPECT_EQ(sums()["FINISHED completed"], absl::Minutes(22));
+  EXPECT_FALSE(sums().contains("LOST "));
+}
+
 TEST_F(StoresTest, TheTimeThatATrialWasHeldIsKeptWhileItIsOpen) {
   Insert(NewTrial(0));
   EXPECT_EQ(Trials().LoadTrial(TrialNumber{0})->held, absl::ZeroDuration());

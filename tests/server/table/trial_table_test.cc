@@ -115,7 +115,7 @@ TEST(TablePage, PagesGoOnFromARowWhateverEndsMeanwhile) {
               HasSubstr("page_token"));
   query.page_token = "garbage";
   EXPECT_FALSE(MakeTablePage(columns, Study(), query).ok());
-  EXPECT_FALSE(MakeTablePage(columns, Study(), {.page_size = 1001}).ok());
+  EXPECT_FALSE(MakeTablePage(columns, Study(), {.page_size = 20001}).ok());
 }
 
 TEST(TablePage, ColumnsAreNumbersOrTextsAndSayWhatIsMissing) {
@@ -130,7 +130,25 @@ TEST(TablePage, ColumnsAreNumbersOrTextsAndSayWhatIsMissing) {
   EXPECT_THAT(page.columns[2].texts, ElementsAre("a", "b", "null"));
   EXPECT_THAT(page.columns[4].missing, ElementsAre(0, 2, 3, 4));
   EXPECT_FALSE(MakeTablePage(columns, Study(), {.columns = {"nothing"}}).ok());
-  EXPECT_THAT(page.all_columns, SizeIs(12 + 2 + 1));
+  EXPECT_THAT(page.all_columns, SizeIs(16 + 2 + 1));
+}
+
+TEST(TablePage, MemoryIsThatOfTheLastAttemptThatMeasured) {
+  TrialColumns columns = Some();
+  TableRow measured = Row(5, TrialState::kCompleted, 0.5, std::string("a"));
+  measured.memory = {.live_peak = Bytes{10}, .reserved_peak = Bytes{20}, .limit = Bytes{40}};
+  columns.Set(measured);
+  const TablePage page = MakeTablePage(columns, Study(),
+                                       {.where = {"number>3"},
+                                        .columns = {"live_bytes", "reserved_bytes", "device_bytes",
+                                                    "limit_bytes", "peak_bytes"}})
+                             .value();
+  EXPECT_THAT(page.columns[0].numbers, ElementsAre(0, 10));
+  EXPECT_THAT(page.columns[1].numbers, ElementsAre(0, 20));
+  EXPECT_THAT(page.columns[2].missing, ElementsAre(0, 1)) << "the device has told nothing";
+  EXPECT_THAT(page.columns[3].numbers, ElementsAre(0, 40));
+  EXPECT_THAT(page.columns[4].numbers, ElementsAre(0, 20)) << "reserved, as the device is silent";
+  EXPECT_THAT(NumbersOf(columns, {.where = {"limit_bytes>=40"}}), ElementsAre(5));
 }
 
 TEST(HistorySample, KeepsTheStepsOfTheBestAndTheExtremes) {

@@ -135,7 +135,7 @@ TEST(PartitionTree, BoxesCoverTheCubeOnceAndHoldTheirRows) {
     data.outputs.push_back(rng.Uniform());
     rows.push_back(row);
   }
-  const std::vector<Box> boxes = GrowPartition(data, rows, rng);
+  const std::vector<Box> boxes = PartitionGrower(data).Grow(rows, rng);
   EXPECT_EQ(boxes.size(), 60u) << "no two rows are alike";
   double volume = 0.0;
   for (const Box& box : boxes) volume += box.extents[0].Size() * box.extents[1].Size();

@@ -1,4 +1,4 @@
-#include "server/rpc/tls_gate.h"
+#include "server/transport/tls_gate.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
@@ -112,6 +112,30 @@ TEST_F(TlsGateTest, ARoleIsHeldTo) {
   const grpc::Status status = Client(JoinOf("work")).GetServer();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_THAT(status.error_message(), HasSubstr("GetServer needs read"));
+}
+
+// By the metadata `hpo-peer` the page's server names whom it has admitted. From outside it changes
+// nothing, not even with the name of an administrator who has the page open.
+TEST_F(TlsGateTest, NobodyTakesAnothersNameByMetadata) {
+  const std::string admin = coordinator_->access().EnterPage(
+      {.token = 0, .name = "root", .role = Role::kAdmin, .from = "127.0.0.1"});
+  const Client reader(JoinOf("read"));
+  for (const std::string& name : {admin, std::string("ipv4:127.0.0.1:1"), std::string("local"),
+                                  std::string("unix-abstract:hpo-page-0-1"), std::string()}) {
+    SCOPED_TRACE(name);
+    Call call;
+    call.AddMetadata(kPeerKey, name);
+    v1::CreateStudyRequest request;
+    request.set_yaml(kPlainStudy);
+    v1::CreateStudyResponse response;
+    const grpc::Status status =
+        v1::StudyService::NewStub(reader.channel)->CreateStudy(&call, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr("CreateStudy needs write"));
+  }
+  AwaitAudit("\"who\":\"read\"");
+  EXPECT_THAT(Audit(), testing::Not(HasSubstr("\"who\":\"root\"")));
+  coordinator_->access().LeavePage(admin);
 }
 
 TEST_F(TlsGateTest, OnlyAdminsNameCommands) {

@@ -1,4 +1,4 @@
-#include "server/rpc/tls_gate.h"
+#include "server/transport/tls_gate.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
