@@ -19,7 +19,7 @@ namespace hpo::cli {
 namespace {
 
 constexpr char kTrialExamples[] = R"(
-  hpo trial logs 12                       run it on the machine of the trial's worker
+  hpo trial logs 12                       whole on its worker's machine; else its end
   hpo trial annotate 12 --tag good --set reviewed=true
   hpo trial list --tag good
   hpo trial retry 12 15
@@ -142,7 +142,7 @@ Command TrialGroup() {
                DeclareTrialAnnotate},
               {"retry", "Queue the configurations of failed trials again, as new trials", kChanges,
                DeclareRetry},
-              {"logs", "Print the output of a trial; run it on the worker's machine", kReads,
+              {"logs", "Print the output of a trial; only its end on other machines", kReads,
                DeclareLogs, Output::kVerbatim},
               {"preempt", "Checkpoint a running trial, free its GPU and requeue the trial",
                kChanges, OnTrial(PreemptTrial)},

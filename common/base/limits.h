@@ -48,6 +48,10 @@ inline constexpr Limit kListedTextLimit = {
     1000, "bytes", "the same in a list or a watch", "shortened in its middle",
     "nobody reads more of each of many; `hpo trial show` has the whole"};
 
+inline constexpr Limit kLogTailLimit = {
+    16 << 10, "bytes", "the last lines of a trial's program that the server keeps",
+    "lines before them are left out", "the whole log stays on the worker's disk"};
+
 inline constexpr Limit kStatusTextLimit = {
     2000, "bytes", "an error's text in an answer", "shortened in its middle",
     "gRPC breaks off calls whose trailers are longer than 8 KiB, and a byte may take three there"};

@@ -66,6 +66,7 @@ struct LeaseBeat {
   std::string stage;
   Bytes allocated;
   Bytes reserved;
+  std::string log_tail = {};  // Attempt::log_tail; empty: as the beat before said
 };
 
 // kPreempted: save, and give the trial back; it is queued again. kTimeLimit: the trial has used its
@@ -113,7 +114,17 @@ struct FinishRequest {
   std::vector<Measurement> measurements;
   std::vector<MemoryRecord> memory_records;
   Attributes attributes = {};
+  std::string log_tail = {};  // Attempt::log_tail; empty: as the last beat said
   bool operator==(const FinishRequest&) const = default;
+};
+
+// A trial given back without an outcome.
+struct TrialRelease {
+  LeaseRef lease;
+  ReleaseReason reason = ReleaseReason::kPreempted;
+  Bytes needed = {};  // with kRejected, what the trial would need
+  std::string note = {};
+  std::string log_tail = {};  // as FinishRequest's
 };
 
 struct FinishResult {

@@ -63,6 +63,7 @@ void VisitFields(Is<LeaseBeat> auto& beat, auto visit) {
   visit({"stage"}, beat.stage);
   visit({"allocated"}, beat.allocated);
   visit({"reserved"}, beat.reserved);
+  visit({"log_tail"}, beat.log_tail);
 }
 
 // Without the directives, of which a newer server may send others.
@@ -96,6 +97,15 @@ void VisitFields(Is<FinishRequest> auto& request, auto visit) {
   visit({"measurements"}, request.measurements);
   visit({"memory_records", kAlways}, request.memory_records);
   visit({"attributes", kAlways}, request.attributes);
+  visit({"log_tail", kIfSaid}, request.log_tail);
+}
+
+void VisitFields(Is<TrialRelease> auto& release, auto visit) {
+  VisitFields(release.lease, visit);
+  visit({"reason"}, release.reason);
+  visit({"needed"}, release.needed);
+  visit({"note"}, release.note);
+  visit({"log_tail"}, release.log_tail);
 }
 
 void VisitFields(Is<FinishResult> auto& result, auto visit) {

@@ -63,6 +63,13 @@ void VisitFields(Is<WorkerStatus> auto& worker, auto visit) {
   visit({"last_heartbeat"}, worker.last_heartbeat);
   visit({"notice"}, worker.notice);
   visit({"drained"}, worker.drained);
+  visit({"allocated"}, worker.allocated);
+  visit({"reserved"}, worker.reserved);
+  visit({"step"}, worker.step);
+  visit({"stage"}, worker.stage);
+  visit({"trial_started"}, worker.trial_started);
+  visit({"idle_because"}, worker.idle_because);
+  visit({"gpus"}, worker.gpus);
 }
 
 }  // namespace hpo

@@ -57,6 +57,14 @@ struct WorkerStatus {
   absl::Time last_heartbeat = absl::InfinitePast();
   std::string notice;    // what people should know of it; empty: nothing
   bool drained = false;  // it gets no more trials (hpo worker drain)
+  // Of its trial, by its last heartbeat; 0 or empty: nothing is known.
+  Bytes allocated;
+  Bytes reserved;
+  int64_t step = 0;
+  std::string stage;
+  absl::Time trial_started = absl::InfinitePast();
+  std::string idle_because;  // why it has no trial; empty: it has one, or has not asked
+  int64_t gpus = 1;          // that each of its trials takes
   bool operator==(const WorkerStatus&) const = default;
 };
 

@@ -187,6 +187,8 @@ struct Attempt {
   std::string end_note;  // why it ended when it has no outcome: released, lost ...
   // By sequence; empty unless the loading function says otherwise.
   std::vector<MemoryRecord> memory_records;
+  // The last lines that its program wrote (common/files/log_tail.h); empty as `memory_records` is.
+  std::string log_tail;
   absl::Time started = absl::InfinitePast();
   absl::Time ended = absl::InfinitePast();
 };

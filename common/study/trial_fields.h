@@ -183,6 +183,7 @@ void VisitFields(Is<Attempt> auto& attempt, auto visit) {
   visit({"final_plan"}, attempt.final_plan);
   visit({"memory"}, attempt.memory);
   visit({.key = "memory_records", .in_row = false}, attempt.memory_records);
+  visit({.key = "log_tail", .in_row = false}, attempt.log_tail);
   visit({"end_note"}, attempt.end_note);
   visit({"started"}, attempt.started);
   visit({"ended"}, attempt.ended);

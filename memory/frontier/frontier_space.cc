@@ -55,38 +55,6 @@ size_t NumThinned(const Domain& domain, size_t most) {
   return std::min(static_cast<size_t>(all), most);
 }
 
-// Without duplicates, in ascending order.
-std::vector<ParamValue> ThinnedValues(const Domain& domain, size_t most) {
-  const size_t count = NumThinned(domain, most);
-  if (const auto* whole = std::get_if<IntDomain>(&domain)) {
-    // A logarithmic scale would miss some of a few.
-    if (NumValues(domain) == static_cast<int64_t>(count)) {
-      std::vector<ParamValue> all;
-      for (size_t i = 0; i < count; ++i) {
-        all.emplace_back(whole->low + static_cast<int64_t>(i) * whole->step);
-      }
-      return all;
-    }
-  }
-  std::vector<ParamValue> values;
-  for (size_t i = 0; i < count; ++i) {
-    const double fraction =
-        count == 1 ? 1.0 : static_cast<double>(i) / static_cast<double>(count - 1);
-    ParamValue value =
-        std::visit([fraction](const auto& held) { return ValueAt(held, fraction); }, domain);
-    if (values.empty() || values.back() != value) values.push_back(std::move(value));
-  }
-  return values;
-}
-
-// A value for a parameter on which memory does not depend.
-ParamValue Representative(const Parameter& parameter, const Domain& allowed) {
-  if (parameter.default_value && Contains(allowed, *parameter.default_value)) {
-    return *parameter.default_value;
-  }
-  return std::visit([](const auto& held) { return ValueAt(held, 0.5); }, allowed);
-}
-
 // Walks through the configurations of a space.
 class Walk {
  public:
@@ -185,6 +153,38 @@ FrontierAxis AxisOf(const Parameter& parameter, const std::vector<ParamMap>& con
   return axis;
 }
 
+}  // namespace
+
+std::vector<ParamValue> ThinnedValues(const Domain& domain, size_t most) {
+  const size_t count = NumThinned(domain, most);
+  if (const auto* whole = std::get_if<IntDomain>(&domain)) {
+    // A logarithmic scale would miss some of a few.
+    if (NumValues(domain) == static_cast<int64_t>(count)) {
+      std::vector<ParamValue> all;
+      for (size_t i = 0; i < count; ++i) {
+        all.emplace_back(whole->low + static_cast<int64_t>(i) * whole->step);
+      }
+      return all;
+    }
+  }
+  std::vector<ParamValue> values;
+  for (size_t i = 0; i < count; ++i) {
+    const double fraction =
+        count == 1 ? 1.0 : static_cast<double>(i) / static_cast<double>(count - 1);
+    ParamValue value =
+        std::visit([fraction](const auto& held) { return ValueAt(held, fraction); }, domain);
+    if (values.empty() || values.back() != value) values.push_back(std::move(value));
+  }
+  return values;
+}
+
+ParamValue Representative(const Parameter& parameter, const Domain& allowed) {
+  if (parameter.default_value && Contains(allowed, *parameter.default_value)) {
+    return *parameter.default_value;
+  }
+  return std::visit([](const auto& held) { return ValueAt(held, 0.5); }, allowed);
+}
+
 absl::Status CheckNames(const SearchSpace& space, const std::vector<std::string>& names) {
   std::vector<std::string> known;
   for (const Parameter& parameter : space.parameters) known.push_back(parameter.name);
@@ -196,8 +196,6 @@ absl::Status CheckNames(const SearchSpace& space, const std::vector<std::string>
   }
   return absl::OkStatus();
 }
-
-}  // namespace
 
 std::vector<std::string> UsualRelevant(const SearchSpace& space) {
   std::vector<std::string> names;

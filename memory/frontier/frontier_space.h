@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/space/params.h"
 #include "common/space/search_space.h"
@@ -39,6 +40,16 @@ struct FrontierSpace {
   bool is_thinned = false;  // a parameter has more values than are considered
   bool is_sampled = false;  // there are more configurations than are considered
 };
+
+// At most `most` values of a domain, at even distances by its own scale, both ends included;
+// choices are never left out. Without duplicates: numbers in ascending order, choices in their own.
+std::vector<ParamValue> ThinnedValues(const Domain& domain, size_t most);
+
+// A value for a parameter that is not varied: its default, else one from the middle of `allowed`.
+ParamValue Representative(const Parameter& parameter, const Domain& allowed);
+
+//   InvalidArgument  one of `names` is no parameter of the space
+absl::Status CheckNames(const SearchSpace& space, const std::vector<std::string>& names);
 
 // Names of the parameters on which memory may depend where nobody names them: whole numbers and
 // choices that are modelled and have several values (as need_terms.h).

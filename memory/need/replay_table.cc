@@ -14,8 +14,15 @@ double WhetherAny(double value) { return value > 0.0 ? 0.5 : 0.0; }
 }  // namespace
 
 // The plan says all about the batch; its effective batch also how short the last of an epoch is.
+// Where the number of texts is not known, an epoch has no last one: of parts but the first and a
+// shorter last one there is one (CachedReplay).
 ReplayTable::Key ReplayTable::KeyOf(const EstimateInput& input, const MemoryPlan& plan) {
   Key key(input, plan);
+  const Workload& workload = input.workload;
+  if (workload.train_lengths.empty() && workload.train_queries.empty() &&
+      plan.effective_batch > 2 * plan.micro_batch) {
+    key.second.effective_batch = 2 * plan.micro_batch + plan.effective_batch % plan.micro_batch;
+  }
   TrainingConfig& config = key.first.config;
   config.batch_size = key.second.micro_batch;
   config.grad_accum = 1;

@@ -1,6 +1,7 @@
 #include "memory/plan/space_survey.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <span>
 #include <utility>
@@ -20,10 +21,22 @@ constexpr uint64_t kSurveyStream = 0x5375'7276'6579;
 // ---- Needs
 // --------------------------------------------------------------------------------------
 
+// What a need grows with.
+struct NeedSizes {
+  int64_t rows = 0;
+  int64_t tokens = 0;             // tok.max_length
+  std::array<int64_t, 3> head{};  // 0: there is no such layer
+
+  bool AreNoLargerThan(const NeedSizes& other) const {
+    return rows <= other.rows && tokens <= other.tokens && head[0] <= other.head[0] &&
+           head[1] <= other.head[1] && head[2] <= other.head[2];
+  }
+};
+
 // What must be free for one plan of a configuration, margin included.
 struct PlanNeed {
   MemoryPlan plan;
-  int64_t tokens = 0;       // tok.max_length
+  NeedSizes sizes;
   FitDecider::Range range;  // one value where it is known
 
   bool IsKnown() const { return range.least == range.most; }
@@ -44,13 +57,30 @@ struct Configuration {
   }
 };
 
-// Replays only what bounds leave open. Needs grow with rows and tokens: what is no larger in either
-// than one that was replayed is taken to need no more, what is no smaller no less.
+// What a bound depends on. Of the equal parts of an effective batch but the first there is one
+// (LargestPasses), so that it is that of two parts.
+struct BoundKey {
+  std::string model;
+  TrainingConfig config;
+  MemoryPlan plan;
+  auto operator<=>(const BoundKey&) const = default;
+
+  static BoundKey Of(const ParamMap& params, TrainingConfig config, MemoryPlan plan) {
+    plan.effective_batch = std::min(plan.effective_batch, 2 * plan.micro_batch);
+    config.batch_size = plan.micro_batch;
+    config.grad_accum = 1;
+    return {FindString(params, kModelNameParameter).value_or(""), config, plan};
+  }
+};
+
+// Replays only what bounds leave open. Needs grow with rows, tokens and the layers of the head:
+// what is no larger in any than one that was replayed is taken to need no more, what is no smaller
+// no less.
 class Measurer {
  public:
   Measurer(const StudySpec& study, const FitDecider& decider) : study_(study), decider_(decider) {}
 
-  absl::StatusOr<Configuration> Measure(const ParamMap& params) const {
+  absl::StatusOr<Configuration> Measure(const ParamMap& params) {
     Configuration measured{.params = params};
     HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(params, study_.trainer));
     HPO_ASSIGN_OR_RETURN(measured.literal, Bound(params, config, LiteralPlan(config)));
@@ -86,11 +116,10 @@ class Measurer {
     if (need.IsKnown() || found == replayed_.end()) return;
     FitDecider::Range range = need.range;
     for (const PlanNeed& other : found->second) {
-      const int64_t rows = other.plan.micro_batch;
-      if (rows <= need.plan.micro_batch && other.tokens <= need.tokens) {
+      if (other.sizes.AreNoLargerThan(need.sizes)) {
         range.least = std::max(range.least, other.range.least);
       }
-      if (rows >= need.plan.micro_batch && other.tokens >= need.tokens) {
+      if (need.sizes.AreNoLargerThan(other.sizes)) {
         range.most = std::min(range.most, other.range.most);
       }
     }
@@ -113,18 +142,28 @@ class Measurer {
 
   // What needs are compared within.
   static ParamMap GroupOf(ParamMap params, const PlanNeed& need) {
-    params.erase(kMaxLengthParameter);
-    params.erase(kBatchSizeParameter);
+    for (const char* const size : {kMaxLengthParameter, kBatchSizeParameter, kGradAccumParameter,
+                                   "head.layers", "head.size_1", "head.size_2", "head.size_3"}) {
+      params.erase(size);
+    }
     params["several parts"] = need.plan.NumParts() > 1;
     return params;
   }
 
   // 0 where nothing is known.
   absl::StatusOr<PlanNeed> Bound(const ParamMap& params, const TrainingConfig& config,
-                                 const MemoryPlan& plan) const {
-    PlanNeed need{.plan = plan, .tokens = config.max_length, .range = {}};
-    HPO_ASSIGN_OR_RETURN(const auto range, decider_.RequiredRange(params, plan));
-    if (range.has_value()) need.range = *range;
+                                 const MemoryPlan& plan) {
+    PlanNeed need{.plan = plan,
+                  .sizes = {.rows = plan.micro_batch, .tokens = config.max_length},
+                  .range = {}};
+    std::copy_n(config.head_sizes, config.head_layers, need.sizes.head.begin());
+    const BoundKey key = BoundKey::Of(params, config, plan);
+    auto known = bounds_.find(key);
+    if (known == bounds_.end()) {
+      HPO_ASSIGN_OR_RETURN(const auto range, decider_.RequiredRange(params, plan));
+      known = bounds_.emplace(key, range.value_or(FitDecider::Range())).first;
+    }
+    need.range = known->second;
     return need;
   }
 
@@ -153,11 +192,11 @@ class Measurer {
 
   const StudySpec& study_;
   const FitDecider& decider_;
+  std::map<BoundKey, FitDecider::Range> bounds_;
   std::map<ParamMap, std::vector<PlanNeed>> replayed_;
 };
 
-absl::StatusOr<std::vector<Configuration>> MeasureAll(const Measurer& measurer,
-                                                      const SpaceWalk& walk,
+absl::StatusOr<std::vector<Configuration>> MeasureAll(Measurer& measurer, const SpaceWalk& walk,
                                                       const SurveyOptions& options, bool& sampled) {
   std::vector<Configuration> configurations;
   absl::Status status;

@@ -4,10 +4,11 @@
 // whether they exist or how far they go; a learning rate or a seed multiplies nothing. Continuous
 // ones among them (model.dropout) stand at their upper end, where they need most.
 // What bounds leave open is replayed from the middle of what is open: a configuration that is no
-// larger in rows and tokens than one that fits is taken to fit, one that is no smaller than a
-// misfit not. (None is admitted by this: FitDecider replays the very one that is.) Pure and
-// deterministic; safe from any thread; about 10 us a configuration, and a few milliseconds for each
-// replay, some tens for each card.
+// larger in rows, tokens and the head's layers than one that fits is taken to fit, one that is no
+// smaller than a misfit not. (None is admitted by this: FitDecider replays the very one that is.)
+// Pure and deterministic; safe from any thread; about 10 us a configuration, a millisecond where
+// layers are computed again or some are frozen, and a few milliseconds for each replay, some tens
+// for each card.
 #pragma once
 
 #include <optional>

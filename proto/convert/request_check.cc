@@ -77,6 +77,9 @@ constexpr const char* kShortened[] = {
     "hpo.v1.Cancelled.reason",
     "hpo.v1.StoppedByPruner.pruner",
     "hpo.v1.ReleaseTrialRequest.note",
+    "hpo.v1.ReleaseTrialRequest.log_tail",
+    "hpo.v1.FinishTrialRequest.log_tail",
+    "hpo.v1.HeartbeatRequest.Lease.log_tail",
     "hpo.v1.HeartbeatRequest.notice",
     "hpo.v1.ReportPreflightRequest.message",
 };

@@ -1,5 +1,7 @@
 #include "proto/convert/study_proto.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 
 #include "common/base/status.h"
@@ -37,6 +39,7 @@ struct MessageForm<WorkerStatus> {
     if (proto.has_trial()) {
       worker.trial = TrialId{.study = proto.study(), .number = TrialNumber{proto.trial()}};
     }
+    worker.gpus = std::max<int64_t>(worker.gpus, 1);
     return worker;
   }
 };

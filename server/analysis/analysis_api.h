@@ -14,6 +14,7 @@
 #include "common/base/ids.h"
 #include "common/interop/importance/study_importance.h"
 #include "server/analysis/curve_sample.h"
+#include "server/analysis/memory_analysis.h"
 #include "server/analysis/timeline.h"
 #include "server/api/study_tables.h"
 #include "server/scheduler/trial_scheduler.h"
@@ -54,7 +55,10 @@ class AnalysisApi {
  public:
   // `scheduler` and `tables` outlive it.
   AnalysisApi(const TrialScheduler& scheduler, const StudyTables& tables)
-      : scheduler_(scheduler), tables_(tables) {}
+      : scheduler_(scheduler), tables_(tables), memory_(scheduler) {}
+
+  // GetMemoryFrontier and GetMemoryFit.
+  const MemoryAnalysis& memory() const { return memory_; }
 
   // Importance for `metric`, of an objective; empty: the first. Kept until another trial completes.
   //   InvalidArgument     no such objective
@@ -81,6 +85,7 @@ class AnalysisApi {
 
   const TrialScheduler& scheduler_;
   const StudyTables& tables_;
+  const MemoryAnalysis memory_;
   mutable absl::Mutex mutex_;
   mutable std::map<ImportanceKey, KeptImportance> kept_ ABSL_GUARDED_BY(mutex_);
 };

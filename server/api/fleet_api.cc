@@ -39,7 +39,7 @@ std::string WhyServesNone(const SchedulerState& state, const WorkerFacts& facts)
 
 std::vector<WorkerStatus> FleetApi::ListWorkers() const {
   const SchedulerState& state = scheduler_.state();
-  const std::map<std::string, TrialId> trials = TrialsByWorker(state);
+  const std::map<std::string, WorkerTrial> trials = TrialsByWorker(state);
   std::vector<WorkerStatus> listed;
   for (const RegisteredWorker& worker : state.workers.List()) {
     // Of a name that was only asked for there are no facts.
@@ -95,7 +95,7 @@ absl::Status FleetApi::PreemptTrialsOf(const std::vector<std::string>& names) {
   const std::set<std::string> chosen(names.begin(), names.end());
   for (const auto& [worker, trial] : TrialsByWorker(scheduler_.state())) {
     if (!chosen.contains(worker)) continue;
-    const absl::Status ordered = scheduler_.orders().PreemptTrial(trial.study, trial.number);
+    const absl::Status ordered = scheduler_.orders().PreemptTrial(trial.id.study, trial.id.number);
     // It has ended meanwhile.
     if (!absl::IsFailedPrecondition(ordered)) HPO_RETURN_IF_ERROR(ordered);
   }

@@ -2,8 +2,11 @@
 #include "server/api/memory_answer.h"
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "memory/plan/fit_decision.h"
 
@@ -44,6 +47,24 @@ absl::StatusOr<memory::MemoryAnswer> LearnedAnswer(const StudySpec& spec, const 
 }
 
 }  // namespace
+
+absl::StatusOr<WorkerFacts> ChooseWorker(const WorkerRegistry& registry, const std::string& name) {
+  const std::vector<RegisteredWorker> workers = registry.List();
+  const RegisteredWorker* chosen = nullptr;
+  std::vector<std::string> names;
+  for (const RegisteredWorker& worker : workers) {
+    names.push_back(worker.facts.worker);
+    if (!name.empty() && worker.facts.worker == name) return worker.facts;
+    if (chosen == nullptr || worker.facts.capacity > chosen->facts.capacity) chosen = &worker;
+  }
+  if (chosen == nullptr) {
+    return absl::FailedPreconditionError(
+        "memory: expected a registered worker, got none; run: hpo-worker --gpu 0");
+  }
+  if (name.empty()) return chosen->facts;
+  return absl::FailedPreconditionError(
+      absl::StrCat("worker '", name, "': expected one of ", absl::StrJoin(names, ", ")));
+}
 
 absl::StatusOr<memory::MemoryAnswer> AnswerMemory(const StudySpec& spec, const WorkerFacts& facts,
                                                   const MemoryKnowledge& knowledge,

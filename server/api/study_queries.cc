@@ -27,25 +27,6 @@ constexpr absl::Duration kBookmarkEach = absl::Seconds(5);
 constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
 constexpr int kEventBatch = 256;
 
-// The worker to estimate for: the one named, else the largest that lives.
-absl::StatusOr<WorkerFacts> ChooseWorker(const WorkerRegistry& registry, const std::string& name) {
-  const std::vector<RegisteredWorker> workers = registry.List();
-  const RegisteredWorker* chosen = nullptr;
-  std::vector<std::string> names;
-  for (const RegisteredWorker& worker : workers) {
-    names.push_back(worker.facts.worker);
-    if (!name.empty() && worker.facts.worker == name) return worker.facts;
-    if (chosen == nullptr || worker.facts.capacity > chosen->facts.capacity) chosen = &worker;
-  }
-  if (chosen == nullptr) {
-    return absl::FailedPreconditionError(
-        "memory: expected a registered worker, got none; run: hpo-worker --gpu 0");
-  }
-  if (name.empty()) return chosen->facts;
-  return absl::FailedPreconditionError(
-      absl::StrCat("worker '", name, "': expected one of ", absl::StrJoin(names, ", ")));
-}
-
 // What was stored after `sequence`; of the study's own changes bookmarks.
 absl::StatusOr<std::vector<WatchEvent>> EventsAfter(const StudyRows& rows, int64_t sequence) {
   std::vector<WatchEvent> events;
@@ -178,6 +159,9 @@ absl::StatusOr<TrialView> StudyQueries::GetTrial(const std::string& study,
     for (Attempt& attempt : detail.trial.attempts) {
       HPO_ASSIGN_OR_RETURN(attempt.memory_records,
                            rows.attempts.LoadMemoryRecords(number, attempt.number));
+      HPO_ASSIGN_OR_RETURN(attempt.log_tail, rows.attempts.LoadLogTail(number, attempt.number));
+      const bool runs = attempt.log_tail.empty();  // or it printed nothing
+      if (runs) attempt.log_tail = runtime->open.LastLogTail(number, attempt.number);
     }
     return absl::OkStatus();
   };

@@ -71,11 +71,10 @@ absl::StatusOr<FinishResult> WorkerApi::FinishTrial(const std::string& request_i
 }
 
 absl::StatusOr<TrialState> WorkerApi::ReleaseTrial(const std::string& request_id,
-                                                   const LeaseRef& lease, ReleaseReason reason,
-                                                   Bytes needed, const std::string& note) {
-  HPO_RETURN_IF_ERROR(CheckSize("needed_bytes", needed));
-  HPO_RETURN_IF_ERROR(CheckDatabase(lease));
-  return Explained(scheduler_.results().ReleaseTrial(request_id, lease, reason, needed, note));
+                                                   const TrialRelease& release) {
+  HPO_RETURN_IF_ERROR(CheckSize("needed_bytes", release.needed));
+  HPO_RETURN_IF_ERROR(CheckDatabase(release.lease));
+  return Explained(scheduler_.results().ReleaseTrial(request_id, release));
 }
 
 absl::StatusOr<std::optional<Preflight>> WorkerApi::AcquirePreflight(

@@ -61,9 +61,8 @@ class WorkerApi {
   absl::StatusOr<FinishResult> FinishTrial(const std::string& request_id,
                                            const FinishRequest& request);
 
-  absl::StatusOr<TrialState> ReleaseTrial(const std::string& request_id, const LeaseRef& lease,
-                                          ReleaseReason reason, Bytes needed,
-                                          const std::string& note);
+  absl::StatusOr<TrialState> ReleaseTrial(const std::string& request_id,
+                                          const TrialRelease& release);
 
   // Blocks until there is a configuration to dry-run, `wait` (at most 50 s) is over, `cancelled`
   // returns true or the server drains; nullopt then. A session gets each one once.

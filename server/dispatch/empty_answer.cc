@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "server/placement/capability.h"
+#include "server/studies/held_trials.h"
 #include "server/studies/study_end.h"
 
 namespace hpo::server {
@@ -29,7 +29,7 @@ AcquireResult EmptyAnswer(const SchedulerState& state, const WorkerFacts& facts)
 AcquireResult DrainedAnswer(const SchedulerState& state, const WorkerFacts& facts) {
   AcquireResult answer = EmptyAnswer(state, facts);
   answer.drained = true;
-  answer.waiting_for = absl::StrCat("drained; to go on: hpo worker resume ", facts.worker);
+  answer.waiting_for = WhyDrained(facts.worker);
   // A worker of an earlier version pauses.
   answer.draining = true;
   return answer;

@@ -23,8 +23,11 @@ constexpr absl::Duration kBlockCheck = absl::Milliseconds(500);
 // With nothing left to do anywhere, a worker that asks again at once is slowed to this.
 constexpr absl::Duration kFinishedWait = absl::Seconds(1);
 
-std::string OfStudy(const StudyRuntime& study, absl::string_view obstacle) {
-  return absl::StrCat("study ", study.name(), ": ", obstacle);
+// What people are told of a worker that got this answer; `waits_for`: Offer::handed_out.
+IdleCause CauseOf(const AcquireResult& answer, const StudyRuntime* waits_for) {
+  if (answer.draining) return {.why = "hpo-server is shutting down", .study = ""};
+  if (answer.all_studies_finished) return {.why = "its studies have ended", .study = ""};
+  return {.why = answer.waiting_for, .study = waits_for == nullptr ? "" : waits_for->name()};
 }
 
 }  // namespace
@@ -73,6 +76,7 @@ absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
     AcquireResult answer = EmptyAnswer(state_, asker.facts);
     answer.waiting_for = std::exchange(found.obstacle, "");
     const StudyRuntime* const waits_for = std::exchange(found.handed_out, nullptr);
+    state_.workers.SetIdle(session, found.assignment ? IdleCause() : CauseOf(answer, waits_for));
     if (found.assignment) answer.assignment = Complete(*std::move(found.assignment));
     if (answer.assignment || answer.draining) return answer;
     const bool may_be_blocked = !answer.all_studies_finished && !found.may_pass;
@@ -89,7 +93,7 @@ absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
         // As it is now, not as it was when the wait began.
         if (waits_for != nullptr) {
           answer.waiting_for =
-              OfStudy(*waits_for, DescribeHeld(state_, *waits_for, asker.facts.worker));
+              OfStudy(waits_for->name(), DescribeHeld(state_, *waits_for, asker.facts.worker));
         }
         return answer;
       }
@@ -115,7 +119,7 @@ std::vector<StudyRuntime*> TrialDispatcher::AbleStudies(const WorkerFacts& facts
     const absl::Status serves = CheckOffer(*study, facts);
     if (standing.order == StudyOrder::kPause && serves.ok()) {
       study->obstacles.Clear(facts.worker);
-      offer.obstacle = OfStudy(*study, "paused");
+      offer.obstacle = OfStudy(study->name(), "paused");
       offer.may_pass = true;
     } else if (serves.ok()) {
       able.push_back(study);
@@ -159,7 +163,7 @@ absl::StatusOr<Offer> TrialDispatcher::Try(const Asker& asker, int64_t generatio
     if (!may_pass) told.blocked_at = generation;
     study->obstacles.Set(worker, std::move(told));
     offer.may_pass = offer.may_pass || may_pass;
-    if (!obstacle.empty()) offer.obstacle = OfStudy(*study, obstacle);
+    if (!obstacle.empty()) offer.obstacle = OfStudy(study->name(), obstacle);
   }
   if (offer.obstacle.empty() && !able.empty()) offer.handed_out = able.front();
   return offer;

@@ -1,6 +1,7 @@
 #include "server/leases/attempt_end.h"
 
 #include <algorithm>
+#include <string>
 #include <variant>
 
 #include "common/base/status.h"
@@ -40,6 +41,14 @@ absl::Status EndAttempt(TrialTransaction& transaction, const StudySpec& spec,
   HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
   transaction.Changed(trial.id.number, verdict.end ? "finished" : "requeued");
   return absl::OkStatus();
+}
+
+absl::Status StoreLogTail(TrialTransaction& transaction, const OpenTrials& open,
+                          const AttemptRecord& attempt, const std::string& told) {
+  const std::string tail =
+      told.empty() ? open.LastLogTail(attempt.trial, attempt.attempt.number) : told;
+  if (tail.empty()) return absl::OkStatus();
+  return transaction.attempts.StoreLogTail(attempt.trial, attempt.attempt.number, tail);
 }
 
 }  // namespace hpo::server

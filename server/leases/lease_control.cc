@@ -115,6 +115,7 @@ absl::Status LeaseControl::TakeBack(StudyRuntime& study, const HeldLease& lease,
     const bool renewed = !held || held->renewed_at != lease.renewed_at;
     if (renewed || !attempt.HoldsLease()) return absl::OkStatus();
     HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial));
+    HPO_RETURN_IF_ERROR(StoreLogTail(transaction, study.open, attempt, /*told=*/""));
     HPO_ASSIGN_OR_RETURN(const AttemptEnding end,
                          EndingOfLost(transaction.attempts, lease, record.retries, why));
     return EndAttempt(transaction, study.spec(), end, record, attempt);

@@ -72,6 +72,7 @@ absl::StatusOr<HeartbeatResult> WorkerSessions::Heartbeat(const std::string& ses
   for (const LeaseBeat& beat : beats) {
     HPO_ASSIGN_OR_RETURN(const Directive directive, leases_.Renew(beat.lease));
     result.directives.push_back(directive);
+    if (directive != Directive::kLeaseLost) Note(beat);
   }
   if (goodbye != Goodbye::kNone && worker.ok()) {
     state_.workers.Leave(session);
@@ -82,6 +83,12 @@ absl::StatusOr<HeartbeatResult> WorkerSessions::Heartbeat(const std::string& ses
     state_.work.Raise();
   }
   return result;
+}
+
+void WorkerSessions::Note(const LeaseBeat& beat) const {
+  const bool is_ours = beat.lease.database.empty() || beat.lease.database == state_.epoch.database;
+  const absl::StatusOr<StudyRuntime*> study = state_.studies.Find(beat.lease.trial.study);
+  if (is_ours && study.ok()) (*study)->open.Note(beat);
 }
 
 absl::Status WorkerSessions::TakeBackAllBut(const std::vector<LeaseBeat>& still_held,

@@ -27,6 +27,8 @@ class WorkerSessions {
 
  private:
   absl::Status CheckData(const WorkerFacts& facts) const;
+  // Remembers what the holder of a lease says of its trial.
+  void Note(const LeaseBeat& beat) const;
   absl::Status TakeBackOfOlderInstance(const WorkerFacts& facts, NameGrant how);
   // Gives back what the worker, which has left, was granted and does not hold.
   absl::Status TakeBackAllBut(const std::vector<LeaseBeat>& still_held, const WorkerFacts& left,

@@ -283,6 +283,7 @@ absl::StatusOr<FinishResult> ResultRecorder::Finish(TrialTransaction& transactio
                        InsertLast(transaction.attempts, request));
   HPO_RETURN_IF_ERROR(transaction.attempts.InsertMemoryRecords(number, request.lease.attempt,
                                                                request.memory_records));
+  HPO_RETURN_IF_ERROR(StoreLogTail(transaction, study.open, attempt, request.log_tail));
   const bool first_outcome = !attempt.outcome.has_value();
   if (first_outcome) {
     attempt.outcome = request.outcome;
@@ -312,10 +313,10 @@ absl::StatusOr<FinishResult> ResultRecorder::Finish(TrialTransaction& transactio
 }
 
 absl::StatusOr<TrialState> ResultRecorder::ReleaseTrial(const std::string& request_id,
-                                                        const LeaseRef& lease, ReleaseReason reason,
-                                                        Bytes needed, const std::string& note) {
+                                                        const TrialRelease& release) {
+  const LeaseRef& lease = release.lease;
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(lease.trial.study));
-  const std::string body = BodyOf(lease, reason);
+  const std::string body = BodyOf(lease, release.reason);
   TrialState state = TrialState::kQueued;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const auto answer,
@@ -324,7 +325,7 @@ absl::StatusOr<TrialState> ResultRecorder::ReleaseTrial(const std::string& reque
       HPO_ASSIGN_OR_RETURN(state, EnumFromText<TrialState>(*answer));
       return absl::OkStatus();
     }
-    HPO_ASSIGN_OR_RETURN(state, Release(transaction, study->spec(), lease, reason, needed, note));
+    HPO_ASSIGN_OR_RETURN(state, Release(transaction, *study, release));
     return transaction.answers.Record(request_id, kReleaseTrial, body, Name(state),
                                       transaction.now);
   };
@@ -335,25 +336,27 @@ absl::StatusOr<TrialState> ResultRecorder::ReleaseTrial(const std::string& reque
 }
 
 absl::StatusOr<TrialState> ResultRecorder::Release(TrialTransaction& transaction,
-                                                   const StudySpec& spec, const LeaseRef& lease,
-                                                   ReleaseReason reason, Bytes needed,
-                                                   const std::string& note) const {
+                                                   const StudyRuntime& study,
+                                                   const TrialRelease& release) const {
+  const LeaseRef& lease = release.lease;
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.attempts, lease));
   HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial.number));
   if (!attempt.HoldsLease()) return Superseded(lease);
-  Verdict verdict = AfterRelease(
-      reason, needed, note, record.retries,
-      {.limit = attempt.limit, .largest = state_.workers.LargestUsable(spec, record.trial.params)});
-  if (!note.empty()) absl::StrAppend(&verdict.note, ": ", note);
+  Verdict verdict =
+      AfterRelease(release.reason, release.needed, release.note, record.retries,
+                   {.limit = attempt.limit,
+                    .largest = state_.workers.LargestUsable(study.spec(), record.trial.params)});
+  if (!release.note.empty()) absl::StrAppend(&verdict.note, ": ", release.note);
   if (!verdict.end && verdict.min_capacity.count > 0) {
     record.last_oom = OutOfMemory{.predicted = true,
                                   .limit = attempt.limit,
-                                  .needed = needed,
+                                  .needed = release.needed,
                                   .plan = attempt.attempt.plan,
                                   .message = verdict.note};
   }
-  HPO_RETURN_IF_ERROR(EndAttempt(transaction, spec, AttemptEnding{AttemptState::kReleased, verdict},
-                                 record, attempt));
+  HPO_RETURN_IF_ERROR(StoreLogTail(transaction, study.open, attempt, release.log_tail));
+  HPO_RETURN_IF_ERROR(EndAttempt(transaction, study.spec(),
+                                 AttemptEnding{AttemptState::kReleased, verdict}, record, attempt));
   return record.trial.state;
 }
 

@@ -26,11 +26,9 @@ class ResultRecorder {
   absl::StatusOr<ReportResult> ReportMeasurements(const AttemptReport& report);
   absl::StatusOr<FinishResult> FinishTrial(const std::string& request_id,
                                            const FinishRequest& request);
-  // The trial's state then: it runs again, or has ended (retry_policy.h). `needed`: with
-  // kRejected, what the trial would need.
-  absl::StatusOr<TrialState> ReleaseTrial(const std::string& request_id, const LeaseRef& lease,
-                                          ReleaseReason reason, Bytes needed,
-                                          const std::string& note);
+  // The trial's state then: it runs again, or has ended (retry_policy.h).
+  absl::StatusOr<TrialState> ReleaseTrial(const std::string& request_id,
+                                          const TrialRelease& release);
 
  private:
   // What an attempt's end says about memory.
@@ -44,9 +42,8 @@ class ResultRecorder {
                                       const FinishRequest& request,
                                       const MemoryVerdict& judged) const;
   // The trial's state after it.
-  absl::StatusOr<TrialState> Release(TrialTransaction& transaction, const StudySpec& spec,
-                                     const LeaseRef& lease, ReleaseReason reason, Bytes needed,
-                                     const std::string& note) const;
+  absl::StatusOr<TrialState> Release(TrialTransaction& transaction, const StudyRuntime& study,
+                                     const TrialRelease& release) const;
 
   SchedulerState& state_;
   LeaseControl& leases_;

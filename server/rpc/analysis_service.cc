@@ -6,14 +6,11 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "server/rpc/convert/convert_memory_analysis.h"
 #include "server/rpc/rpc_macros.h"
 
 namespace hpo::server {
 namespace {
-
-grpc::Status NotYet(const char* what) {
-  return ToGrpc(absl::UnimplementedError(absl::StrCat(what, ": this server cannot compute it")));
-}
 
 double UnixSeconds(absl::Time time) { return static_cast<double>(absl::ToUnixMicros(time)) / 1e6; }
 
@@ -92,16 +89,22 @@ grpc::Status AnalysisServiceImpl::GetTimeline(grpc::ServerContext* context,
 
 grpc::Status AnalysisServiceImpl::GetMemoryFrontier(grpc::ServerContext* context,
                                                     const v1::GetMemoryFrontierRequest* request,
-                                                    v1::GetMemoryFrontierResponse*) {
+                                                    v1::GetMemoryFrontierResponse* response) {
   HPO_RPC_ADMIT(context, *request);
-  return NotYet("the memory frontier");
+  HPO_RPC_ASSIGN(const FrontierQuery query, FromProto(*request));
+  HPO_RPC_ASSIGN(const MemoryFrontier frontier, api_.memory().Frontier(request->study(), query));
+  *response = ToProto(frontier);
+  return grpc::Status::OK;
 }
 
 grpc::Status AnalysisServiceImpl::GetMemoryFit(grpc::ServerContext* context,
                                                const v1::GetMemoryFitRequest* request,
-                                               v1::GetMemoryFitResponse*) {
+                                               v1::GetMemoryFitResponse* response) {
   HPO_RPC_ADMIT(context, *request);
-  return NotYet("the fit of the search space");
+  HPO_RPC_ASSIGN(const memory::SpaceSurvey survey,
+                 api_.memory().Fit(request->study(), CapacitiesOf(*request)));
+  *response = ToProto(survey);
+  return grpc::Status::OK;
 }
 
 }  // namespace hpo::server

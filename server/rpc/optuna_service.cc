@@ -9,7 +9,7 @@
 #include "common/base/limits.h"
 #include "proto/convert/grpc_status.h"
 #include "proto/convert/params_proto.h"
-#include "server/rpc/convert_optuna.h"
+#include "server/rpc/convert/convert_optuna.h"
 #include "server/rpc/rpc_macros.h"
 
 namespace hpo::server {

@@ -11,7 +11,7 @@
 #include "proto/convert/time_proto.h"
 #include "proto/convert/trial_proto.h"
 #include "proto/convert/worker_proto.h"
-#include "server/rpc/convert_worker.h"
+#include "server/rpc/convert/convert_worker.h"
 #include "server/rpc/rpc_macros.h"
 
 namespace hpo::server {
@@ -129,10 +129,8 @@ grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext* context,
                                              v1::ReleaseTrialResponse* response) {
   HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const ReleaseCall call, FromProto(*request));
-  HPO_RPC_ASSIGN(
-      const TrialState state,
-      Noted(api_.ReleaseTrial(call.request_id, call.lease, call.reason, call.needed, call.note),
-            __func__, *hpo_permit));
+  HPO_RPC_ASSIGN(const TrialState state,
+                 Noted(api_.ReleaseTrial(call.request_id, call.release), __func__, *hpo_permit));
   response->set_state(ToProto(state));
   return grpc::Status::OK;
 }

@@ -162,4 +162,19 @@ absl::StatusOr<std::vector<MemoryRecord>> AttemptStore::LoadMemoryRecords(
   }
 }
 
+absl::Status AttemptStore::StoreLogTail(TrialNumber trial, AttemptNumber attempt,
+                                        const std::string& tail) {
+  return database_.Prepare("INSERT OR REPLACE INTO attempt_log VALUES (?1, ?2, ?3, ?4)")
+      .Bind(study_id_, trial.value, attempt.value, tail)
+      .Run();
+}
+
+absl::StatusOr<std::string> AttemptStore::LoadLogTail(TrialNumber trial,
+                                                      AttemptNumber attempt) const {
+  Statement row = database_.Prepare(
+      "SELECT tail FROM attempt_log WHERE study_id = ?1 AND number = ?2 AND attempt = ?3");
+  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, trial.value, attempt.value).Next());
+  return found ? row.Text(0) : std::string();
+}
+
 }  // namespace hpo::server

@@ -59,6 +59,11 @@ class AttemptStore {
   absl::StatusOr<std::vector<MemoryRecord>> LoadMemoryRecords(TrialNumber trial,
                                                               AttemptNumber attempt) const;
 
+  // Attempt::log_tail. What was stored before is replaced.
+  absl::Status StoreLogTail(TrialNumber trial, AttemptNumber attempt, const std::string& tail);
+  // Empty: there is none.
+  absl::StatusOr<std::string> LoadLogTail(TrialNumber trial, AttemptNumber attempt) const;
+
  private:
   // Gives the stored measurement of the same step the metrics that it lacks, and `measurement` all
   // of them; false: it lacks none, or would have more than one may have.

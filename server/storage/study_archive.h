@@ -34,6 +34,7 @@ inline constexpr StudyTable kStudyTables[] = {
     {"attempt", "number, attempt", ""},
     {"measurement", "number, attempt, step", ""},
     {"memory_record", "number, attempt, sequence", ""},
+    {"attempt_log", "number, attempt", ""},
     {"memory_residual", "version", "version"},
     {"suggestion", "number", ""},
     {"event", "sequence", "id"},

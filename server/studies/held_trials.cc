@@ -87,4 +87,12 @@ std::string DescribeHeld(const SchedulerState& state, const StudyRuntime& study,
   return text;
 }
 
+std::string OfStudy(const std::string& study, absl::string_view obstacle) {
+  return absl::StrCat("study ", study, ": ", obstacle);
+}
+
+std::string WhyDrained(const std::string& worker) {
+  return absl::StrCat("drained; to go on: hpo worker resume ", worker);
+}
+
 }  // namespace hpo::server

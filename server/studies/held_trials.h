@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/studies/scheduler_state.h"
 #include "server/studies/study_runtime.h"
@@ -21,5 +22,11 @@ std::vector<std::string> SilentTrials(const SchedulerState& state, const StudyRu
 // first few.
 std::string DescribeHeld(const SchedulerState& state, const StudyRuntime& study,
                          const std::string& asker);
+
+// An obstacle of one study, for those who serve several.
+std::string OfStudy(const std::string& study, absl::string_view obstacle);
+
+// Why the drained worker of this name gets no trial.
+std::string WhyDrained(const std::string& worker);
 
 }  // namespace hpo::server

@@ -31,7 +31,7 @@ std::string DescribeFailure(const sampler::TooManyFailures& failure, const Trial
 
 std::vector<WorkerStatus> WorkersOf(const SchedulerState& state, const StudyRuntime& study) {
   std::vector<WorkerStatus> statuses;
-  const std::map<std::string, TrialId> trials = TrialsByWorker(state);
+  const std::map<std::string, WorkerTrial> trials = TrialsByWorker(state);
   for (const RegisteredWorker& worker : state.workers.List()) {
     WorkerStatus status = DescribeWorker(state, worker, trials);
     const bool runs_here = status.trial && status.trial->study == study.name();

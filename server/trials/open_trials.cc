@@ -36,6 +36,7 @@ void OpenTrials::PublishLease(const TrialChange& change, absl::Duration now,
   if (known != leases_.end()) {
     held_before_[number] = TimeHeldLocked(number, now);
     leases_.erase(known);
+    said_.erase(number);
   }
   if (change.record.trial.outcome) held_before_.erase(number);
   if (!change.lease) return;
@@ -51,7 +52,8 @@ void OpenTrials::PublishLease(const TrialChange& change, absl::Duration now,
                               .stop = {},
                               .preempted = holder.preempted,
                               .cancelled = holder.stop_order.has_value(),
-                              .since = now};
+                              .since = now,
+                              .started = holder.attempt.started};
 }
 
 absl::Duration OpenTrials::TimeHeldLocked(TrialNumber trial, absl::Duration now) const {
@@ -65,6 +67,7 @@ void OpenTrials::Forget(TrialNumber trial) {
   absl::MutexLock lock(&mutex_);
   queue_.erase(trial);
   leases_.erase(trial);
+  said_.erase(trial);
 }
 
 OpenTrials::Load OpenTrials::load() const {
@@ -104,6 +107,30 @@ OpenTrials::Renewal OpenTrials::Renew(const LeaseRef& lease, absl::Duration now)
   found->second.renewed_at = std::max(found->second.renewed_at, now);
   found->second.heard_at = now;
   return std::exchange(found->second.suspect, false) ? Renewal::kReadopted : Renewal::kRenewed;
+}
+
+void OpenTrials::Note(const LeaseBeat& beat) {
+  absl::MutexLock lock(&mutex_);
+  const TrialNumber trial = beat.lease.trial.number;
+  const auto held = leases_.find(trial);
+  if (held == leases_.end() || held->second.attempt != beat.lease.attempt) return;
+  Said& said = said_[trial];
+  said.beat = beat;
+  if (!beat.log_tail.empty()) said.log_tail = std::exchange(said.beat.log_tail, "");
+}
+
+std::optional<LeaseBeat> OpenTrials::LastBeat(TrialNumber trial, AttemptNumber attempt) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = said_.find(trial);
+  if (found == said_.end() || found->second.beat.lease.attempt != attempt) return std::nullopt;
+  return found->second.beat;
+}
+
+std::string OpenTrials::LastLogTail(TrialNumber trial, AttemptNumber attempt) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = said_.find(trial);
+  const bool is_known = found != said_.end() && found->second.beat.lease.attempt == attempt;
+  return is_known ? found->second.log_tail : "";
 }
 
 void OpenTrials::MarkSuspect(TrialNumber trial, AttemptNumber attempt) {

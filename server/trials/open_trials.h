@@ -39,6 +39,7 @@ struct HeldLease {
   bool preempted = false;  // the worker shall give it back
   bool cancelled = false;  // the worker shall end it
   absl::Duration since;    // monotonic; of a lease that a restart found, of the restart
+  absl::Time started = absl::InfinitePast();  // of the attempt
 };
 
 // Thread-safe. Times are readings of Clock::Monotonic().
@@ -69,6 +70,12 @@ class OpenTrials {
   // Renews the lease that `lease` proves. kReadopted: it was suspect.
   Renewal Renew(const LeaseRef& lease, absl::Duration now);
   void MarkSuspect(TrialNumber trial, AttemptNumber attempt);
+  // Remembers what the holder of a lease says of its trial; of another attempt it is ignored.
+  void Note(const LeaseBeat& beat);
+  // What was last said of an attempt that holds its lease, without its log; nullopt: nothing since
+  // the server started.
+  std::optional<LeaseBeat> LastBeat(TrialNumber trial, AttemptNumber attempt) const;
+  std::string LastLogTail(TrialNumber trial, AttemptNumber attempt) const;
 
   // Whether a running trial is to stop, as `decide` says where that is not known yet. A stop is
   // final and remembered with the lease.
@@ -97,6 +104,12 @@ class OpenTrials {
   mutable absl::Mutex mutex_;
   std::map<TrialNumber, QueuedTrial> queue_ ABSL_GUARDED_BY(mutex_);
   std::map<TrialNumber, HeldLease> leases_ ABSL_GUARDED_BY(mutex_);
+  // Of leases_: apart, as those are copied often.
+  struct Said {
+    LeaseBeat beat;
+    std::string log_tail;
+  };
+  std::map<TrialNumber, Said> said_ ABSL_GUARDED_BY(mutex_);
   // How long leases that are over, or came before a restart, had held them.
   std::map<TrialNumber, absl::Duration> held_before_ ABSL_GUARDED_BY(mutex_);
   absl::Duration wall_clock_ ABSL_GUARDED_BY(mutex_);

@@ -157,6 +157,12 @@ void WorkerRegistry::SetNotice(const std::string& session, const std::string& no
   if (found != name_by_session_.end()) workers_[found->second].notice = notice;
 }
 
+void WorkerRegistry::SetIdle(const std::string& session, IdleCause cause) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = name_by_session_.find(session);
+  if (found != name_by_session_.end()) workers_[found->second].idle = std::move(cause);
+}
+
 bool WorkerRegistry::IsAlive(const RegisteredWorker& worker) const {
   return !IsCutOff(worker) &&
          HealthOf(worker.last_contact, clock_.Monotonic(), policy_) != LeaseHealth::kExpired;

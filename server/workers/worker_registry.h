@@ -19,6 +19,13 @@
 
 namespace hpo::server {
 
+// Why a worker that asked for a trial got none.
+struct IdleCause {
+  std::string why;  // empty: it got one, has not asked, or waits for `study`
+  // Whose whole budget is handed out: the worker takes what comes back.
+  std::string study;
+};
+
 struct RegisteredWorker {
   WorkerFacts facts;  // capacity: the latest
   std::string session;
@@ -30,6 +37,7 @@ struct RegisteredWorker {
   std::string notice;       // what the worker says
   int64_t num_refused = 0;  // registrations of other processes of its name
   std::string note;         // of those, or of the one that it took the name from
+  IdleCause idle;           // of its last ask for a trial
 
   // What people should know of it; empty: nothing.
   std::string Notice() const;
@@ -80,6 +88,9 @@ class WorkerRegistry {
 
   // What people should know of the session's worker; an unknown session is ignored.
   void SetNotice(const std::string& session, const std::string& notice);
+
+  // Of the session's worker; an unknown session is ignored.
+  void SetIdle(const std::string& session, IdleCause cause);
 
   // By name.
   std::vector<RegisteredWorker> List() const;

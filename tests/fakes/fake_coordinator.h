@@ -148,7 +148,7 @@ class FakeCoordinator final : public agent::CoordinatorClient {
     absl::MutexLock lock(&mutex_);
     return num_finish_calls_;
   }
-  std::vector<agent::TrialRelease> releases() const {
+  std::vector<TrialRelease> releases() const {
     absl::MutexLock lock(&mutex_);
     return releases_;
   }
@@ -375,7 +375,7 @@ class FakeCoordinator final : public agent::CoordinatorClient {
   }
 
   absl::StatusOr<TrialState> ReleaseTrial(const std::string& session, const std::string&,
-                                          const agent::TrialRelease& release) override {
+                                          const TrialRelease& release) override {
     absl::MutexLock lock(&mutex_);
     if (absl::Status away = AwayStatus(); !away.ok()) return away;
     if (session != session_) return absl::NotFoundError("unknown session");
@@ -462,7 +462,7 @@ class FakeCoordinator final : public agent::CoordinatorClient {
   std::vector<std::string> predecessors_ ABSL_GUARDED_BY(mutex_);
   int num_goodbyes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<LeaseBeat> named_in_goodbye_ ABSL_GUARDED_BY(mutex_);
-  std::vector<agent::TrialRelease> releases_ ABSL_GUARDED_BY(mutex_);
+  std::vector<TrialRelease> releases_ ABSL_GUARDED_BY(mutex_);
   std::vector<AttemptReport> reports_ ABSL_GUARDED_BY(mutex_);
   std::vector<WorkerFacts> registrations_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<LeaseBeat>> beats_ ABSL_GUARDED_BY(mutex_);

@@ -79,6 +79,32 @@ absl::StatusOr<fs::path> FindLog(const std::vector<fs::path>& folders, const Tri
                    ", found none; ask on that machine, or say the worker's --state-dir"));
 }
 
+// What an attempt's program printed.
+struct ProgramOutput {
+  std::string path;  // of the whole log; empty: `text` is its tail, which the server keeps
+  std::string text;
+};
+
+absl::StatusOr<ProgramOutput> FindOutput(Session& session, const TrialLogOptions& options,
+                                         const TrialId& trial, const Attempt& attempt) {
+  HPO_ASSIGN_OR_RETURN(const std::vector<fs::path> folders,
+                       StateFolders(session, options.state_dir));
+  const absl::StatusOr<fs::path> path = FindLog(folders, trial, attempt);
+  const bool falls_back = options.state_dir.empty() && !attempt.log_tail.empty();
+  if (!path.ok() && falls_back) return ProgramOutput{.path = "", .text = attempt.log_tail};
+  HPO_RETURN_IF_ERROR(path.status());
+  HPO_ASSIGN_OR_RETURN(std::string text, ReadFile(path->string()));
+  return ProgramOutput{.path = path->string(), .text = std::move(text)};
+}
+
+// Above the tail, which the reader would else take for all.
+std::string TailNotice(const Attempt& attempt) {
+  return absl::StrCat(
+      "These are the last lines that the server keeps; the whole log is on the "
+      "machine of worker ",
+      attempt.worker, ", where hpo trial logs shows it:");
+}
+
 }  // namespace
 
 absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options) {
@@ -86,25 +112,27 @@ absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options) {
   HPO_ASSIGN_OR_RETURN(const TrialView view,
                        session.client.trials().GetTrial(study.spec.name, options.number));
   HPO_ASSIGN_OR_RETURN(const Attempt attempt, ChooseAttempt(view.trial, options.attempt));
-  HPO_ASSIGN_OR_RETURN(const std::vector<fs::path> folders,
-                       StateFolders(session, options.state_dir));
-  HPO_ASSIGN_OR_RETURN(const fs::path path, FindLog(folders, view.trial.id, attempt));
-  HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(path.string()));
+  HPO_ASSIGN_OR_RETURN(const ProgramOutput output,
+                       FindOutput(session, options, view.trial.id, attempt));
+  const std::string& text = output.text;
+  const bool is_tail = output.path.empty();
   if (session.json) {
     PrintJson({{"trial", options.number.value},
                {"attempt", attempt.number.value},
                {"worker", attempt.worker},
-               {"path", path.string()},
+               {"path", is_tail ? nlohmann::ordered_json() : nlohmann::ordered_json(output.path)},
+               {"is_tail", is_tail},
                {"text", absl::StrReplaceAll(text, {{std::string(1, '\0'), ""}})}},
               session.out);
     return absl::OkStatus();
   }
   std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   if (lines.back().empty()) lines.pop_back();
+  if (is_tail) session.out << TailNotice(attempt) << "\n";
   const PrintedColors colors =
       session.terminal.colors ? PrintedColors::kKept : PrintedColors::kLeftOut;
   for (const absl::string_view line : lines) session.out << ShownLine(line, colors) << "\n";
-  if (lines.empty()) session.out << path.string() << " is empty: the program printed nothing\n";
+  if (lines.empty()) session.out << output.path << " is empty: the program printed nothing\n";
   return absl::OkStatus();
 }
 

@@ -1,4 +1,5 @@
-// `hpo trial logs`: what a trial's program printed, as its worker left it on this machine's disk.
+// `hpo trial logs`: what a trial's program printed, as its worker left it on this machine's disk,
+// or its end, as the server keeps it.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,11 @@ struct TrialLogOptions {
                                    // that of `hpo run` beside the database
 };
 
-// What the trial's program printed, where its worker's files are on this machine.
-//   NotFound  no such trial or attempt, or its worker's files are not here
+// What the trial's program printed; where its worker's files are not on this machine, the last
+// lines that the server keeps, and a sentence that says so.
+//   NotFound  no such trial or attempt, or its worker's files are not where --state-dir says, or
+//   not
+//             here and the server has no lines
 absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options);
 
 }  // namespace hpo::cli

@@ -296,8 +296,8 @@ absl::Status Simulation::Release() {
   worker.held.pop_back();
   worker.old.push_back(lease);
   const auto reason = static_cast<ReleaseReason>(rng_.Below(3));
-  const auto released = server_->scheduler().results().ReleaseTrial(NextId(), lease, reason,
-                                                                    GiB(4 + rng_.Below(8)), "");
+  const auto released = server_->scheduler().results().ReleaseTrial(
+      NextId(), {.lease = lease, .reason = reason, .needed = GiB(4 + rng_.Below(8))});
   HPO_RETURN_IF_ERROR(Allowed("release", released.status()));
   return released.ok() ? ledger_.Released(lease, *released) : absl::OkStatus();
 }

@@ -55,8 +55,14 @@ StudyStatus FullStudy() {
                     .trial = TrialId{"full", TrialNumber{3}},
                     .last_heartbeat = kStart,
                     .notice = "hot",
-                    .drained = true},
-                   {}};
+                    .drained = true,
+                    .allocated = GiB(5),
+                    .reserved = GiB(6),
+                    .step = 30,
+                    .stage = "Training Start",
+                    .trial_started = kStart,
+                    .gpus = 2},
+                   {.idle_because = "paused"}};
   study.waiting_for = "a worker";
   study.blocked = true;
   study.runnable = 12;
@@ -86,6 +92,7 @@ Attempt FullAttempt() {
   attempt.final_plan = FullPlan();
   attempt.memory = FullMemoryReport();
   attempt.end_note = "done";
+  attempt.log_tail = "epoch 1";
   attempt.memory_records = {{.stage = "Trial Start"}, FullMemoryRecord()};
   attempt.memory_records.back().plan = FullPlan();
   attempt.started = kStart;

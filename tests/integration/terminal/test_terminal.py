@@ -311,6 +311,19 @@ class Terminal(Deployment):
         wait_until(lambda: address.exists() and address.read_text().strip(), "the server's address")
         logs = self.run_hpo("trial", "logs", "0", HPO_SERVER=address.read_text().strip())
         self.assertEqual((logs.returncode, logs.stdout), (0, said.stdout), logs.stderr)
+        # On another machine than the workers'.
+        (self.folder / "run/worker").rename(self.folder / "elsewhere")
+        tail = self.run_hpo("trial", "logs", "0", HPO_SERVER=address.read_text().strip())
+        first, rest = tail.stdout.split("\n", 1)
+        self.assertEqual(first, "These are the last lines that the server keeps; the whole log is on the machine of "
+                                f"worker {shown['attempts'][0]['worker']}, where hpo trial logs shows it:", tail.stderr)
+        self.assertEqual(rest, said.stdout)
+        told = json.loads(self.run_hpo("--db", database, "trial", "logs", "0", "-o", "json").stdout)
+        self.assertEqual((told["path"], told["is_tail"], told["text"]), (None, True, said.stdout))
+        missing = self.run_hpo("trial", "logs", "0", "--state-dir", self.folder / "none",
+                               HPO_SERVER=address.read_text().strip())
+        self.assertNotEqual(missing.returncode, 0)
+        self.assertIn("found none", missing.stderr)
 
     def test_workers_need_the_cpu(self):
         worker = self.start("worker", BIN / "hpo-worker", "--gpu", "0", "--workers", "2")

@@ -1,5 +1,7 @@
 #include "memory/need/replay_table.h"
 
+#include <map>
+
 #include "gtest/gtest.h"
 #include "memory/need/memory_replay.h"
 #include "tests/memory/tiny_input.h"
@@ -28,6 +30,20 @@ TEST(ReplayTable, AnswersAsTheReplayDoes) {
           EXPECT_EQ(*table.Replay(input, plan), *ReplayMemory(input, plan));
         }
       }
+    }
+  }
+}
+
+// Without data an epoch has no last batch, so that equal parts are alike however many they are.
+TEST(ReplayTable, AnswersAsTheReplayDoesForAnyNumberOfParts) {
+  ReplayTable table;
+  for (const std::map<int64_t, int64_t>& lengths :
+       {std::map<int64_t, int64_t>{}, std::map<int64_t, int64_t>{{40, 70}, {90, 1}}}) {
+    for (const int64_t rows : {16, 15, 17, 8, 33, 21, 24, 13, 9}) {
+      EstimateInput input = OnCard(8);
+      input.workload.train_lengths = lengths;
+      EXPECT_EQ(*table.Replay(input, PlanOf(rows, 8)), *ReplayMemory(input, PlanOf(rows, 8)))
+          << rows << " rows in parts of 8";
     }
   }
 }

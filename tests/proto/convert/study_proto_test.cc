@@ -55,8 +55,14 @@ StudyStatus FullStatus() {
                      .trial = TrialId{.study = "criteria", .number = TrialNumber{8}},
                      .last_heartbeat = absl::FromUnixSeconds(1'700'000'001),
                      .notice = "one result is set aside",
-                     .drained = true},
-                    {.name = "gone"}};
+                     .drained = true,
+                     .allocated = MiB(300),
+                     .reserved = MiB(400),
+                     .step = 17,
+                     .stage = "Training Start",
+                     .trial_started = absl::FromUnixSeconds(1'700'000'000),
+                     .gpus = 2},
+                    {.name = "gone", .idle_because = "drained; to go on: hpo worker resume gone"}};
   status.spec.name = "criteria";
   status.spec.objectives = {{.metric = "macro_f1", .direction = Direction::kMaximize},
                             {.metric = "loss", .direction = Direction::kMinimize}};

@@ -19,6 +19,7 @@ Attempt FullAttempt() {
                  .final_plan = MemoryPlan{.effective_batch = 64, .micro_batch = 8},
                  .memory = MemoryReport{.live_peak = GiB(5), .num_ooms = 1, .num_replans = 1},
                  .end_note = "note",
+                 .log_tail = "epoch 1\nepoch 2\n",
                  .started = kStart,
                  .ended = kStart + absl::Seconds(90)};
 }
@@ -55,6 +56,7 @@ void ExpectSame(const Attempt& a, const Attempt& b) {
   EXPECT_EQ(a.final_plan, b.final_plan);
   EXPECT_EQ(a.memory, b.memory);
   EXPECT_EQ(a.end_note, b.end_note);
+  EXPECT_EQ(a.log_tail, b.log_tail);
   EXPECT_EQ(a.started, b.started);
   EXPECT_EQ(a.ended, b.ended);
 }

@@ -42,6 +42,74 @@ TEST_F(FleetApiTest, ListsWorkersWithWhatTheyRun) {
   EXPECT_FALSE(workers[1].trial || workers[1].drained);
 }
 
+TEST_F(FleetApiTest, SaysHowFarTheTrialOfAWorkerIs) {
+  const std::string session = Register(MakeWorker("a"));
+  const absl::Time start = clock_.Now();
+  const LeaseRef lease = MustAcquire(session).lease;
+  EXPECT_EQ(api_->ListWorkers().front().trial_started, start);
+  EXPECT_EQ(api_->ListWorkers().front().stage, "");
+  clock_.Advance(absl::Seconds(5));
+  const LeaseBeat beat{.lease = lease,
+                       .step = 40,
+                       .stage = "Training Start",
+                       .allocated = GiB(3),
+                       .reserved = GiB(4)};
+  ASSERT_TRUE(scheduler_->sessions().Heartbeat(session, {beat}, GiB(8)).ok());
+  const WorkerStatus running = api_->ListWorkers().front();
+  EXPECT_EQ(running.step, 40);
+  EXPECT_EQ(running.stage, "Training Start");
+  EXPECT_EQ(running.allocated, GiB(3));
+  EXPECT_EQ(running.reserved, GiB(4));
+  EXPECT_EQ(running.trial_started, start);
+  EXPECT_EQ(running.idle_because, "");
+  EXPECT_EQ(running.gpus, 1);
+  Complete(lease, 0.5);
+  const WorkerStatus idle = api_->ListWorkers().front();
+  EXPECT_EQ(idle.step, 0);
+  EXPECT_EQ(idle.stage, "");
+  EXPECT_EQ(idle.allocated, Bytes{});
+  EXPECT_EQ(idle.trial_started, absl::InfinitePast());
+}
+
+TEST_F(FleetApiTest, SaysWhyAWorkerIsIdle) {
+  const std::string session = Register(MakeWorker("a"));
+  const auto why = [&] { return api_->ListWorkers().front().idle_because; };
+  EXPECT_EQ(why(), "") << "it has not asked";
+  ASSERT_TRUE(scheduler_->orders().OrderStudy("plain", StudyOrder::kPause, false).ok());
+  EXPECT_FALSE(Acquire(session).assignment);
+  EXPECT_EQ(why(), "study plain: paused");
+  ASSERT_TRUE(scheduler_->orders().OrderStudy("plain", StudyOrder::kRun, false).ok());
+  const LeaseRef lease = MustAcquire(session).lease;
+  EXPECT_EQ(why(), "") << "it has a trial";
+  ASSERT_TRUE(scheduler_->orders().OrderStudy("plain", StudyOrder::kStop, false).ok());
+  Complete(lease, 0.5);
+  EXPECT_TRUE(Acquire(session).all_studies_finished);
+  EXPECT_EQ(why(), "its studies have ended");
+  ASSERT_TRUE(api_->DrainWorkers({.names = {"a"}}, /*now=*/false).ok());
+  EXPECT_EQ(why(), "drained; to go on: hpo worker resume a") << "before it asks again";
+  ASSERT_TRUE(scheduler_->sessions().Heartbeat(session, {}, GiB(8), "", Goodbye::kLeaving).ok());
+  EXPECT_FALSE(api_->ListWorkers().front().alive);
+  EXPECT_EQ(why(), "drained; to go on: hpo worker resume a") << "it has ended in order";
+  ASSERT_TRUE(api_->ResumeWorkers({.names = {"a"}}).ok());
+  EXPECT_EQ(why(), "") << "a worker that is gone is not idle";
+}
+
+TEST_F(FleetApiTest, SaysWhatAWorkerWaitsForAsItIsNow) {
+  ASSERT_TRUE(scheduler_->orders().OrderStudy("plain", StudyOrder::kPause, false).ok());
+  AddStudy(EndlessStudy("short", 1));
+  const std::string first = Register(MakeWorker("a"));
+  const std::string second = Register(MakeWorker("b"));
+  ASSERT_TRUE(scheduler_->orders().OrderStudy("plain", StudyOrder::kStop, false).ok());
+  MustAcquire(first);
+  EXPECT_FALSE(Acquire(second).assignment);
+  EXPECT_EQ(api_->ListWorkers()[1].idle_because,
+            "study short: the rest of its budget is handed out, and this worker takes what comes "
+            "back; running: trial #0 on a");
+  clock_.Advance(kTtl);
+  ASSERT_TRUE(scheduler_->sessions().Heartbeat(second, {}, GiB(8)).ok());
+  EXPECT_THAT(api_->ListWorkers()[1].idle_because, HasSubstr("has not been heard of for 60 s"));
+}
+
 TEST_F(FleetApiTest, SaysWhyAWorkerServesNoStudy) {
   WorkerFacts four = MakeWorker("four");
   four.gpus = 4;
@@ -77,7 +145,8 @@ TEST_F(FleetApiTest, DrainedNowTheTrialGoesBackAndAnotherGetsIt) {
   ASSERT_TRUE(api_->DrainWorkers({.names = {"a"}}, /*now=*/true).ok());
   EXPECT_EQ(Beat(session, lease), Directive::kPreempted);
   ASSERT_TRUE(scheduler_->results()
-                  .ReleaseTrial("", lease, ReleaseReason::kPreempted, Bytes{}, "ordered")
+                  .ReleaseTrial(
+                      "", {.lease = lease, .reason = ReleaseReason::kPreempted, .note = "ordered"})
                   .ok());
   EXPECT_TRUE(Acquire(session).drained);
   EXPECT_EQ(MustAcquire(Register(MakeWorker("b"))).lease.trial, lease.trial);

@@ -55,7 +55,9 @@ TEST_F(WorkerApiTest, RefusesWhatMakesNoSense) {
               {.lease = lease, .measurements = {{.step = -1, .epoch = 0, .metrics = {}}}})
           .status()));
   EXPECT_TRUE(absl::IsInvalidArgument(
-      api_->ReleaseTrial("", lease, ReleaseReason::kRejected, Bytes{-1}, "").status()));
+      api_->ReleaseTrial("",
+                         {.lease = lease, .reason = ReleaseReason::kRejected, .needed = Bytes{-1}})
+          .status()));
   EXPECT_TRUE(absl::IsNotFound(
       api_->AcquireTrial("unknown", "", absl::ZeroDuration(), GiB(8), nullptr).status()));
   EXPECT_TRUE(api_->Heartbeat("unknown", {}, GiB(8))->register_again);
@@ -84,7 +86,7 @@ TEST_F(WorkerApiTest, WhatTheDatabaseNeverTakesItSays) {
     const absl::Status refused[] = {
         api_->ReportMeasurements({.lease = told}).status(),
         api_->FinishTrial("", {.lease = told, .outcome = Completed{}}).status(),
-        api_->ReleaseTrial("", told, ReleaseReason::kPreempted, Bytes{}, "").status()};
+        api_->ReleaseTrial("", {.lease = told, .reason = ReleaseReason::kPreempted}).status()};
     for (const absl::Status& status : refused) {
       EXPECT_EQ(status.code(), code) << status;
       EXPECT_EQ(RefusalOf(status), (Refusal{reason, lease.database}));
@@ -112,7 +114,7 @@ TEST_F(WorkerApiTest, PartsOfAResultNeedNoLease) {
   AddStudy(PlainStudy());
   const std::string session = Register(MakeWorker("a"));
   const LeaseRef lease = MustAcquire(session).lease;
-  ASSERT_TRUE(api_->ReleaseTrial("", lease, ReleaseReason::kPreempted, Bytes{}, "").ok());
+  ASSERT_TRUE(api_->ReleaseTrial("", {.lease = lease, .reason = ReleaseReason::kPreempted}).ok());
   AttemptReport part{.lease = lease, .measurements = {{.step = 1, .epoch = 1, .metrics = {}}}};
   EXPECT_TRUE(absl::IsAborted(api_->ReportMeasurements(part).status()));
   part.of_result = true;

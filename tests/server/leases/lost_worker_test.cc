@@ -7,6 +7,7 @@
 #include "common/files/spawn.h"
 #include "common/protocol/process_identity.h"
 #include "gmock/gmock.h"
+#include "server/api/study_api.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo::server {
@@ -75,6 +76,57 @@ TEST_F(LostWorkerTest, TheTrialOfAProcessThatHasEndedIsQueuedAtTheNextTick) {
   EXPECT_EQ(Beat(lease), Directive::kLeaseLost);
   EXPECT_FALSE(Status("plain").workers[0].alive);
   EXPECT_TRUE(Register(MakeWorker("a")) != session) << "the name is free";
+}
+
+TEST_F(LostWorkerTest, WhatTheProgramOfALostWorkerPrintedLastIsKept) {
+  AddStudy(PlainStudy());
+  WaitingProcess process;
+  const std::string session = Register(WorkerOf("a", process.identity()));
+  const LeaseRef lease = MustAcquire(session).lease;
+  const StudyApi api(*scheduler_);
+  const auto log_tail = [&] {
+    return api.queries().GetTrial("plain", TrialNumber{0})->trial.attempts.at(0).log_tail;
+  };
+  Say(session, {{.lease = lease, .log_tail = "epoch 1\n"}}, Goodbye::kNone);
+  EXPECT_EQ(log_tail(), "epoch 1\n") << "while it runs";
+  EXPECT_EQ(FirstAttempt(0).log_tail, "") << "nothing is stored until it ends";
+  process.Kill();
+  Tick();
+  EXPECT_EQ(StateOf(0), TrialState::kQueued);
+  EXPECT_EQ(log_tail(), "epoch 1\n");
+  Restart();
+  EXPECT_EQ(StudyApi(*scheduler_)
+                .queries()
+                .GetTrial("plain", TrialNumber{0})
+                ->trial.attempts.at(0)
+                .log_tail,
+            "epoch 1\n");
+}
+
+TEST_F(LostWorkerTest, WhatAWorkerSaysAtTheEndBeatsItsLastHeartbeat) {
+  AddStudy(PlainStudy());
+  const std::string session = Register(MakeWorker("a"));
+  const LeaseRef finished = MustAcquire(session).lease;
+  Say(session, {{.lease = finished, .log_tail = "epoch 1\n"}}, Goodbye::kNone);
+  FinishRequest request{.lease = finished,
+                        .outcome = Completed{.metrics = {{"score", 0.5}}, .model_path = ""}};
+  request.log_tail = "epoch 2\n";
+  ASSERT_TRUE(scheduler_->results().FinishTrial("id", request).ok());
+  const LeaseRef released = MustAcquire(session).lease;
+  Say(session, {{.lease = released, .log_tail = "epoch 3\n"}}, Goodbye::kNone);
+  ASSERT_TRUE(scheduler_->results().ReleaseTrial("", {.lease = released}).ok());
+  const StudyApi api(*scheduler_);
+  const std::pair<int64_t, std::string> cases[] = {{0, "epoch 2\n"}, {1, "epoch 3\n"}};
+  for (const auto& [number, expected] : cases) {
+    const auto view = api.queries().GetTrial("plain", TrialNumber{number});
+    ASSERT_TRUE(view.ok()) << view.status();
+    EXPECT_EQ(view->trial.attempts.at(0).log_tail, expected);
+  }
+  const auto listed = api.queries().ListTrials("plain", {});
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  for (const Trial& trial : listed->trials) {
+    for (const Attempt& attempt : trial.attempts) EXPECT_EQ(attempt.log_tail, "");
+  }
 }
 
 // As a search that is killed in the same trial, and started again each time under a new name.

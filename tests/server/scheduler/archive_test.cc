@@ -43,7 +43,10 @@ class ArchiveTest : public SchedulerFixture {
                          .memory_records = {{.stage = "Training Start", .allocated = GiB(1)}},
                          .attributes = {{"rows", "12"}}})
                     .ok());
-    Complete(first, 0.1 + 0.2);  // no latency: violated without measure
+    FinishRequest result{.lease = first,
+                         .outcome = Completed{.metrics = {{"score", 0.1 + 0.2}}, .model_path = ""}};
+    result.log_tail = "the last line\n";
+    ASSERT_TRUE(scheduler_->results().FinishTrial("", result).ok());  // no latency: violated
     Finish(MustAcquire(session).lease, OutOfMemory{.limit = GiB(8), .message = "too big"});
     Finish(MustAcquire(session).lease,
            Failed{.failure_class = FailureClass::kBadData, .message = "line 7\nbroken"});
@@ -66,7 +69,7 @@ class ArchiveTest : public SchedulerFixture {
       if (trial.outcome) absl::StrAppend(&text, OutcomeToJson(*trial.outcome).dump());
       for (const auto& [key, value] : trial.attributes) absl::StrAppend(&text, key, value);
       for (const Attempt& attempt : trial.attempts) {
-        absl::StrAppend(&text, attempt.worker, attempt.memory_records.size());
+        absl::StrAppend(&text, attempt.worker, attempt.memory_records.size(), attempt.log_tail);
       }
       shown.push_back(text);
     }
@@ -77,6 +80,7 @@ class ArchiveTest : public SchedulerFixture {
 TEST_F(ArchiveTest, WhatIsDeletedComesBackAsItWas) {
   AddFullStudy();
   const std::vector<std::string> before = Shown("plain");
+  EXPECT_THAT(before.front(), HasSubstr("the last line"));
   const StudyStatus status = Status("plain");
   std::string sha256;
   const std::string archive = Archive("plain", &sha256);

@@ -82,18 +82,21 @@ TEST_F(CapacityTest, ARejectedTrialWaitsForMoreMemory) {
   const std::string small = Register(MakeWorker("small", kSmall));
   Register(MakeWorker("large", kLarge));
   const LeaseRef lease = MustAcquire(small, kSmall).lease;
-  const auto state =
-      scheduler_->results().ReleaseTrial("release", lease, ReleaseReason::kRejected, GiB(6), "");
+  const auto state = scheduler_->results().ReleaseTrial(
+      "release", {.lease = lease, .reason = ReleaseReason::kRejected, .needed = GiB(6)});
   ASSERT_TRUE(state.ok()) << state.status();
   EXPECT_EQ(*state, TrialState::kQueued);
-  EXPECT_EQ(scheduler_->results()
-                .ReleaseTrial("release", lease, ReleaseReason::kRejected, GiB(6), "")
-                .value(),
-            TrialState::kQueued)
+  EXPECT_EQ(
+      scheduler_->results()
+          .ReleaseTrial("release",
+                        {.lease = lease, .reason = ReleaseReason::kRejected, .needed = GiB(6)})
+          .value(),
+      TrialState::kQueued)
       << "the recorded answer";
-  EXPECT_TRUE(absl::IsAborted(scheduler_->results()
-                                  .ReleaseTrial("other", lease, ReleaseReason::kPreempted, {}, "")
-                                  .status()));
+  EXPECT_TRUE(absl::IsAborted(
+      scheduler_->results()
+          .ReleaseTrial("other", {.lease = lease, .reason = ReleaseReason::kPreempted})
+          .status()));
   EXPECT_EQ(Load("plain", 0).trial.min_capacity, kSmall);
 }
 

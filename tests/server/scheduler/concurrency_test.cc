@@ -80,8 +80,9 @@ TEST_F(ConcurrencyTest, AWaitingWorkerIsWokenByARequeue) {
   absl::StatusOr<AcquireResult> acquired = AcquireResult{};
   std::thread waiting(
       [&] { acquired = scheduler_->dispatcher().AcquireTrial(other, "", kLong, GiB(8), nullptr); });
-  EXPECT_TRUE(
-      scheduler_->results().ReleaseTrial("", lease, ReleaseReason::kPreempted, {}, "").ok());
+  EXPECT_TRUE(scheduler_->results()
+                  .ReleaseTrial("", {.lease = lease, .reason = ReleaseReason::kPreempted})
+                  .ok());
   waiting.join();
   ASSERT_TRUE(acquired.ok());
   ASSERT_TRUE(acquired->assignment.has_value());

@@ -124,8 +124,9 @@ TEST_F(EditStudyTest, WhatWaitsOutsideIsCancelledAndWhatHasBegunGoesOn) {
   EXPECT_EQ(Load("plain", 1).trial.state, TrialState::kCancelled);
   EXPECT_EQ(Load("plain", 2).trial.state, TrialState::kQueued);
   EXPECT_EQ(Beat(begun), Directive::kContinue) << "its lease is the same";
-  ASSERT_TRUE(
-      scheduler_->results().ReleaseTrial("id", given_back, ReleaseReason::kPreempted, {}, "").ok());
+  ASSERT_TRUE(scheduler_->results()
+                  .ReleaseTrial("id", {.lease = given_back, .reason = ReleaseReason::kPreempted})
+                  .ok());
   EXPECT_EQ(Load("plain", 0).trial.state, TrialState::kQueued);
   EXPECT_EQ(MustAcquire(session).lease.trial.number, TrialNumber{0});
   Restart();

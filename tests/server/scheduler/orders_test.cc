@@ -123,10 +123,12 @@ TEST_F(OrdersTest, AStoppedTrialEndsCancelledHoweverItsAttemptEnds) {
         Finish(lease, Failed{.failure_class = FailureClass::kTrainerKilled});
       },
       [&](const LeaseRef& lease) {
-        EXPECT_EQ(scheduler_->results()
-                      .ReleaseTrial("", lease, ReleaseReason::kPreempted, {}, "drains")
-                      .value(),
-                  TrialState::kCancelled);
+        EXPECT_EQ(
+            scheduler_->results()
+                .ReleaseTrial(
+                    "", {.lease = lease, .reason = ReleaseReason::kPreempted, .note = "drains"})
+                .value(),
+            TrialState::kCancelled);
       },
       [&](const LeaseRef&) { Pass(3 * kTtl); },
   };

@@ -43,7 +43,8 @@ TEST_F(PreemptionTest, AnOrderReachesTheWorkerAndTheTrialIsQueuedAgain) {
   EXPECT_EQ(Beat(lease), Directive::kPreempted);
   EXPECT_EQ(Load("plain", 0).trial.state, TrialState::kRunning) << "until the worker gives it back";
   ASSERT_EQ(scheduler_->results()
-                .ReleaseTrial("", lease, ReleaseReason::kPreempted, {}, "ordered")
+                .ReleaseTrial(
+                    "", {.lease = lease, .reason = ReleaseReason::kPreempted, .note = "ordered"})
                 .value(),
             TrialState::kQueued);
   EXPECT_EQ(Load("plain", 0).retries.preemptions, 1);
@@ -59,8 +60,10 @@ TEST_F(PreemptionTest, AnOrderOutlivesTheServerButNotItsAttempt) {
   ASSERT_TRUE(Preempt(0).ok());
   Restart();
   EXPECT_EQ(Beat(lease), Directive::kPreempted);
-  ASSERT_TRUE(
-      scheduler_->results().ReleaseTrial("", lease, ReleaseReason::kPreempted, {}, "ordered").ok());
+  ASSERT_TRUE(scheduler_->results()
+                  .ReleaseTrial(
+                      "", {.lease = lease, .reason = ReleaseReason::kPreempted, .note = "ordered"})
+                  .ok());
   const LeaseRef second = MustAcquire(Register(MakeWorker("a"))).lease;
   Restart();
   EXPECT_EQ(Beat(second), Directive::kContinue);
@@ -123,8 +126,9 @@ TEST_F(PreemptionTest, TheTimeLimitIsOfAllAttemptsTogetherAndOutlivesTheServer) 
   AddLimitedStudy(absl::Seconds(100));
   const LeaseRef first = MustAcquire(Register(MakeWorker("a"))).lease;
   EXPECT_EQ(Run(first, absl::Seconds(60)), Directive::kContinue);
-  ASSERT_TRUE(
-      scheduler_->results().ReleaseTrial("", first, ReleaseReason::kPreempted, {}, "").ok());
+  ASSERT_TRUE(scheduler_->results()
+                  .ReleaseTrial("", {.lease = first, .reason = ReleaseReason::kPreempted})
+                  .ok());
   Pass(absl::Seconds(300));  // waiting costs nothing
   const LeaseRef second = MustAcquire(Register(MakeWorker("a"))).lease;
   EXPECT_EQ(Run(second, absl::Seconds(20)), Directive::kContinue);
@@ -140,8 +144,9 @@ TEST_F(PreemptionTest, TheTimeLimitIsByAClockThatDoesNotJump) {
   EXPECT_EQ(Run(first, absl::Seconds(60)), Directive::kContinue);
   clock_.JumpWallClock(-absl::Hours(18));
   EXPECT_EQ(Run(first, absl::Seconds(60)), Directive::kContinue);
-  ASSERT_TRUE(
-      scheduler_->results().ReleaseTrial("", first, ReleaseReason::kPreempted, {}, "").ok());
+  ASSERT_TRUE(scheduler_->results()
+                  .ReleaseTrial("", {.lease = first, .reason = ReleaseReason::kPreempted})
+                  .ok());
   const LeaseRef second = MustAcquire(Register(MakeWorker("a"))).lease;
   clock_.JumpWallClock(absl::Hours(48));
   Restart();

@@ -34,8 +34,9 @@ TEST_F(QuarantineTest, AResultThatCouldNotBeReadAgainIsRefused) {
   AddStudy(PlainStudy());
   const std::string session = Register(MakeWorker("a"));
   const LeaseRef first = MustAcquire(session).lease;
-  ASSERT_TRUE(
-      scheduler_->results().ReleaseTrial("", first, ReleaseReason::kPreempted, {}, "").ok());
+  ASSERT_TRUE(scheduler_->results()
+                  .ReleaseTrial("", {.lease = first, .reason = ReleaseReason::kPreempted})
+                  .ok());
   const LeaseRef second = MustAcquire(session).lease;
   ASSERT_TRUE(Complete(second, 0.5).stored);
   const absl::Status late =

@@ -99,8 +99,9 @@ TEST_F(RestartTest, TheRebuiltHistoryEqualsTheFoldedOne) {
     ASSERT_TRUE(
         scheduler_->results().ReportMeasurements({.lease = lease, .measurements = {seen}}).ok());
     if (number == 2) {
-      ASSERT_TRUE(
-          scheduler_->results().ReleaseTrial("", lease, ReleaseReason::kPreempted, {}, "").ok());
+      ASSERT_TRUE(scheduler_->results()
+                      .ReleaseTrial("", {.lease = lease, .reason = ReleaseReason::kPreempted})
+                      .ok());
     } else if (number != 4) {
       Complete(lease, 0.1 * number);
     }
@@ -114,8 +115,9 @@ TEST_F(RestartTest, TheRebuiltHistoryEqualsTheFoldedOne) {
 TEST_F(RestartTest, ALateResultThatDoesNotCountTeachesMemoryWhatTheRowsSay) {
   AddStudy(PlainStudy());
   const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
-  ASSERT_TRUE(
-      scheduler_->results().ReleaseTrial("", lease, ReleaseReason::kPreempted, {}, "").ok());
+  ASSERT_TRUE(scheduler_->results()
+                  .ReleaseTrial("", {.lease = lease, .reason = ReleaseReason::kPreempted})
+                  .ok());
   const Failed crashed{.failure_class = FailureClass::kTrainerCrashed, .message = "late"};
   FinishRequest late{.lease = lease, .outcome = crashed};
   late.measurements = {{.step = 5, .epoch = 1, .metrics = {{"score", 0.5}}}};

@@ -105,8 +105,9 @@ TEST_F(WaitingOrderTest, WhereASmallCardRanOutOfMemoryItNoLongerCounts) {
   const std::string large = Register(MakeWorker("large", kLargeCard));
   const LeaseRef given_back = MustAcquire(small, kSmallCard).lease;
   const LeaseRef too_large = MustAcquire(other, kSmallCard).lease;
-  ASSERT_TRUE(
-      scheduler_->results().ReleaseTrial("", given_back, ReleaseReason::kPreempted, {}, "").ok());
+  ASSERT_TRUE(scheduler_->results()
+                  .ReleaseTrial("", {.lease = given_back, .reason = ReleaseReason::kPreempted})
+                  .ok());
   EXPECT_EQ(Finish(too_large, OutOfMemory{.requested = MiB(100), .limit = kSmallCard}).state,
             TrialState::kQueued);
   EXPECT_EQ(Next(large, kLargeCard), too_large.trial.number);

@@ -391,6 +391,19 @@ TEST_F(StoresTest, AMemoryRecordIsStoredOnceAndComesBackInOrder) {
       << "no such attempt";
 }
 
+TEST_F(StoresTest, TheLogTailOfAnAttemptIsTheOneThatWasStoredLast) {
+  Insert(NewTrial(0));
+  ASSERT_TRUE(Attempts().InsertAttempt(NewAttempt(0)).ok());
+  const TrialNumber trial{0};
+  const AttemptNumber attempt{1};
+  EXPECT_EQ(*Attempts().LoadLogTail(trial, attempt), "");
+  ASSERT_TRUE(Attempts().StoreLogTail(trial, attempt, "one\n").ok());
+  ASSERT_TRUE(Attempts().StoreLogTail(trial, attempt, "größe\n\tend").ok());
+  EXPECT_EQ(*Attempts().LoadLogTail(trial, attempt), "größe\n\tend");
+  EXPECT_EQ(*Attempts().LoadLogTail(TrialNumber{1}, attempt), "");
+  EXPECT_FALSE(Attempts().StoreLogTail(trial, AttemptNumber{9}, "x").ok()) << "no such attempt";
+}
+
 TEST_F(StoresTest, EventsCountWithinTheirStudy) {
   Insert(NewTrial(0));
   const int64_t other = Studies().Insert(MakeSpec("t"), kNow).value();

@@ -70,9 +70,10 @@ TEST_F(ReportsTest, InAnyOrderTheyAreWhatIsStored) {
       Complete(held.front(), rng.Uniform());
       held.erase(held.begin());
     } else if (what == 2) {
-      ASSERT_TRUE(scheduler_->results()
-                      .ReleaseTrial("", held.front(), ReleaseReason::kPreempted, {}, "")
-                      .ok());
+      ASSERT_TRUE(
+          scheduler_->results()
+              .ReleaseTrial("", {.lease = held.front(), .reason = ReleaseReason::kPreempted})
+              .ok());
       // A late part of what it had measured.
       EXPECT_TRUE(Report(held.front(), {At(77, rng.Uniform())}, /*of_result=*/true).ok());
       held.erase(held.begin());

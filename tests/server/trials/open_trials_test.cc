@@ -77,6 +77,32 @@ TEST(OpenTrials, OnlyItsTokenRenewsALease) {
   EXPECT_EQ(open.Renew(Proof("secret"), kStart), OpenTrials::Renewal::kRenewed);
 }
 
+LeaseBeat Said(int64_t attempt, int64_t step, const std::string& log_tail = "") {
+  LeaseBeat beat{.lease = Proof("secret"), .step = step, .log_tail = log_tail};
+  beat.lease.attempt = AttemptNumber{attempt};
+  return beat;
+}
+
+TEST(OpenTrials, TheLastBeatOfTheHolderIsKnownAsLongAsItHoldsTheTrial) {
+  OpenTrials open(absl::ZeroDuration());
+  open.Note(Said(1, 1));
+  EXPECT_FALSE(open.LastBeat(kTrial, AttemptNumber{1}).has_value()) << "nobody holds it";
+  open.Publish(Held(), kStart, kStart);
+  open.Note(Said(2, 5));
+  EXPECT_FALSE(open.LastBeat(kTrial, AttemptNumber{2}).has_value()) << "another attempt holds it";
+  open.Note(Said(1, 7, "epoch 1\n"));
+  open.Note(Said(1, 9));
+  EXPECT_EQ(open.LastBeat(kTrial, AttemptNumber{1})->step, 9);
+  EXPECT_EQ(open.LastBeat(kTrial, AttemptNumber{1})->log_tail, "") << "it is asked for apart";
+  EXPECT_EQ(open.LastLogTail(kTrial, AttemptNumber{1}), "epoch 1\n") << "as it was";
+  open.Note(Said(1, 9, "epoch 2\n"));
+  EXPECT_EQ(open.LastLogTail(kTrial, AttemptNumber{1}), "epoch 2\n");
+  EXPECT_EQ(open.LastLogTail(kTrial, AttemptNumber{2}), "");
+  open.Publish(Queued(), kStart, kStart);
+  EXPECT_FALSE(open.LastBeat(kTrial, AttemptNumber{1}).has_value());
+  EXPECT_EQ(open.LastLogTail(kTrial, AttemptNumber{1}), "");
+}
+
 TEST(OpenTrials, AStopIsDecidedOnce) {
   OpenTrials open(absl::ZeroDuration());
   int num_asked = 0;

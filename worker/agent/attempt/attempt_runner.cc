@@ -1,14 +1,9 @@
 // Tested by tests/worker/agent/loop/agent_loop_test.cc.
 #include "worker/agent/attempt/attempt_runner.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/sendfile.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,14 +13,12 @@
 #include "common/base/clock.h"
 #include "common/base/last_line.h"
 #include "common/base/status.h"
-#include "common/command_line/terminal_text.h"
-#include "common/files/read_file.h"
 #include "spdlog/spdlog.h"
+#include "worker/agent/attempt/attempt_log.h"
 #include "worker/agent/attempt/runs_folder.h"
 #include "worker/agent/process/exit_outcome.h"
 #include "worker/agent/process/poll_timeout.h"
 #include "worker/agent/process/trainer_line.h"
-#include "worker/agent/process/unique_fd.h"
 #include "worker/agent/session/report_queue.h"
 
 namespace hpo::agent {
@@ -36,32 +29,6 @@ constexpr absl::Duration kGivingBackTime = absl::Seconds(30);
 constexpr int kLogTailLines = 20;
 constexpr char kOutOfMemoryStage[] = "OOM Error";
 
-int64_t FileSize(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  return error ? 0 : static_cast<int64_t>(size);
-}
-
-// The attempt's part of the process's log, beside its other files: all of it, or no file.
-//   see FileError  the disk is full, or one of both cannot be opened
-absl::Status CopyLogFrom(const std::string& path, int64_t from, const std::string& output_dir) {
-  constexpr size_t kMostAtOnce = size_t{1} << 30;
-  const std::string copy_path = absl::StrCat(output_dir, "/", kTrainerLog);
-  const UniqueFd log(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!log.ok()) return FileError(errno, path);
-  const UniqueFd copy(open(copy_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!copy.ok()) return FileError(errno, copy_path);
-  off_t at = from;
-  ssize_t count = 0;
-  do {
-    count = sendfile(copy.get(), log.get(), &at, kMostAtOnce);
-  } while (count > 0);
-  if (count == 0) return absl::OkStatus();
-  const int error = errno;
-  unlink(copy_path.c_str());
-  return FileError(error, copy_path);
-}
-
 class RunningAttempt {
  public:
   RunningAttempt(const AttemptServices& services, const AttemptOptions& options,
@@ -70,7 +37,7 @@ class RunningAttempt {
         options_(options),
         job_(job),
         process_(services.slot.process()),
-        log_start_(FileSize(process_.log_path())),
+        log_(process_.log_path()),
         oom_kills_before_(services.count_oom_kills()),
         reports_(services.client, services.session, lease,
                  Backoff(options.first_report_retry, options.longest_report_retry,
@@ -93,6 +60,7 @@ class RunningAttempt {
       if (!state_.closed) TakeLines();
       // What is left goes with the result.
       if (!end_.outcome) TakeAnswer(reports_.SendIfDue());
+      TellLog();
       Advance(TimePassed{});
     }
     return Conclude();
@@ -136,7 +104,7 @@ class RunningAttempt {
         {.fd = process_.exit_fd(), .events = POLLIN, .revents = 0},
         {.fd = services_.wake.fd(), .events = POLLIN, .revents = 0},
         {.fd = services_.stop.fd(), .events = POLLIN, .revents = 0}};
-    absl::Duration until = clock_.Monotonic() + absl::Seconds(60);
+    absl::Duration until = std::max(log_.next_news(), clock_.Monotonic());
     for (const std::optional<absl::Duration>& due : {reports_.due(), KillAt(state_, options_)}) {
       until = std::min(until, due.value_or(until));
     }
@@ -230,6 +198,13 @@ class RunningAttempt {
     services_.keeper.Update(end_.beat);
   }
 
+  void TellLog() {
+    std::optional<std::string> news = log_.News(clock_.Monotonic());
+    if (!news) return;
+    end_.beat.log_tail = *std::move(news);
+    services_.keeper.Update(end_.beat);
+  }
+
   void TakeAnswer(const ReportAnswer& answer) {
     if (!answer.why.empty()) spdlog::info("trial #{}: {}", job_.trial.value, answer.why);
     Advance(OrderOf(answer));
@@ -239,19 +214,20 @@ class RunningAttempt {
 
   AttemptEnd Conclude() {
     services_.stop.SetEndingTime(StopSignal::kEndingTime);
-    const std::string log = process_.log_path();
-    SettleTrainer(log);
-    if (const absl::Status copied = CopyLogFrom(log, log_start_, job_.output_dir); !copied.ok()) {
+    SettleTrainer();
+    if (const absl::Status copied = log_.CopyTo(job_.output_dir); !copied.ok()) {
       spdlog::warn("trial #{}: its part of the trainer's output is not kept: {}", job_.trial.value,
                    std::string(copied.message()));
     }
     if (end_.stop_cause == StopCause::kLeaseLost) return LostLease{};
-    if (CannotStart(end_)) return UnstartableProgram{LastLine(end_.log_tail)};
+    if (CannotStart(end_))
+      return UnstartableProgram{.why = LastLine(end_.log_tail), .log_tail = log_.Tail()};
     std::optional<TrialOutcome> outcome = JudgeAttempt(end_);
     if (!outcome) {
       reports_.SendLast();
-      return ReturnedTrial{end_.stop_cause == StopCause::kPreempted ? "ordered by the server"
-                                                                    : "the worker stops"};
+      return ReturnedTrial{.why = end_.stop_cause == StopCause::kPreempted ? "ordered by the server"
+                                                                           : "the worker stops",
+                           .log_tail = log_.Tail()};
     }
     if (auto* completed = std::get_if<Completed>(&*outcome);
         completed != nullptr && completed->model_path.empty()) {
@@ -260,14 +236,15 @@ class RunningAttempt {
     end_.num_ooms = reports_.num_ooms();
     end_.num_replans = reports_.num_replans();
     FinishRequest finish = ResultOf(*std::move(outcome), end_);
+    finish.log_tail = log_.Tail();
     reports_.MoveUnsentTo(finish);
     return AttemptResult{std::move(finish), std::move(best_path_)};
   }
 
   // Leaves the slot with a warm trainer or none; takes down what is needed of the process first.
-  void SettleTrainer(const std::string& log) {
+  void SettleTrainer() {
     if (!end_.outcome) {
-      end_.log_tail = ShownLines(LogTail(log, log_start_, kLogTailLines));
+      end_.log_tail = log_.LastLines(kLogTailLines);
       end_.oom_kills = services_.count_oom_kills() - oom_kills_before_;
       services_.slot.Discard();
       return;
@@ -287,7 +264,7 @@ class RunningAttempt {
   const TrainerJob& job_;
   TrainerProcess& process_;
   const SystemClock clock_;
-  const int64_t log_start_;
+  AttemptLog log_;
   const int64_t oom_kills_before_;
   RunningState state_;
   TrainerEnd& end_ = state_.end;

@@ -42,11 +42,13 @@ struct AttemptResult {
 // No result: the trial goes back to the server, for this reason.
 struct ReturnedTrial {
   std::string why;
+  std::string log_tail = {};  // FinishRequest::log_tail
 };
 
 // No result: the program cannot be started, whatever the trial; the line that says why.
 struct UnstartableProgram {
   std::string why;
+  std::string log_tail = {};  // FinishRequest::log_tail
 };
 
 // The trial belongs to another attempt now; nothing to tell.

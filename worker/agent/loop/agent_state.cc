@@ -167,11 +167,11 @@ struct Transition {
   }
 
   AgentActions operator()(const ReturnedTrial& returned) {
-    return {DiscardTrial{}, GiveBack(returned.why)};
+    return {DiscardTrial{}, WithLog(GiveBack(returned.why), returned.log_tail)};
   }
 
   AgentActions operator()(const UnstartableProgram& program) {
-    AgentActions actions = CannotRun(program.why);
+    AgentActions actions = CannotRun(program.why, program.log_tail);
     actions.insert(actions.begin(), DiscardTrial{});
     return actions;
   }
@@ -215,6 +215,11 @@ struct Transition {
     return {.lease = state.lease, .reason = reason, .note = std::move(note)};
   }
 
+  static TrialRelease WithLog(TrialRelease release, const std::string& log_tail) {
+    release.log_tail = log_tail;
+    return release;
+  }
+
   AgentActions TooLittleTime(const Assignment& assignment) const {
     const auto rounded = [](absl::Duration time) {
       return absl::FormatDuration(absl::Trunc(time, absl::Seconds(1)));
@@ -227,8 +232,8 @@ struct Transition {
   }
 
   // No trial would run, so that none is used up.
-  AgentActions CannotRun(absl::string_view why) const {
-    return {GiveBack("the worker's command cannot run"),
+  AgentActions CannotRun(absl::string_view why, const std::string& log_tail = "") const {
+    return {WithLog(GiveBack("the worker's command cannot run"), log_tail),
             AgentResult{
                 ExitCode::kConfiguration,
                 absl::InvalidArgumentError(absl::StrCat(

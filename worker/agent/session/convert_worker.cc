@@ -16,13 +16,6 @@ namespace hpo::agent {
 using hpo::FromProto;
 using hpo::ToProto;
 
-void VisitFields(Is<TrialRelease> auto& release, auto visit) {
-  VisitFields(release.lease, visit);
-  visit({"reason"}, release.reason);
-  visit({"needed"}, release.needed);
-  visit({"note"}, release.note);
-}
-
 namespace {
 
 Directive DirectiveOf(int number) {

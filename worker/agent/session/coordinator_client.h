@@ -36,14 +36,6 @@ struct StudyData {
   bool operator==(const StudyData&) const = default;
 };
 
-// A trial given back without an outcome.
-struct TrialRelease {
-  LeaseRef lease;
-  ReleaseReason reason = ReleaseReason::kPreempted;
-  Bytes needed;  // with kRejected
-  std::string note;
-};
-
 // Thread-safe.
 class CoordinatorClient {
  public:

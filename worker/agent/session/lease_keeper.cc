@@ -114,8 +114,24 @@ absl::Status LeaseKeeper::SayGoodbye(const std::string& session) {
 std::vector<LeaseBeat> LeaseKeeper::HeldBeats() const {
   absl::MutexLock lock(&mutex_);
   std::vector<LeaseBeat> beats;
-  for (const HeldLease& held : held_) beats.push_back(held.beat);
+  for (const HeldLease& held : held_) {
+    beats.push_back(held.beat);
+    if (held.beat.log_tail == held.told_log) beats.back().log_tail.clear();
+  }
   return beats;
+}
+
+void LeaseKeeper::LogsTold(const std::vector<LeaseBeat>& beats) {
+  absl::MutexLock lock(&mutex_);
+  for (const LeaseBeat& beat : beats) {
+    HeldLease* const held = beat.log_tail.empty() ? nullptr : Find(beat.lease);
+    if (held != nullptr) held->told_log = beat.log_tail;
+  }
+}
+
+void LeaseKeeper::LogsForgotten() {
+  absl::MutexLock lock(&mutex_);
+  for (HeldLease& held : held_) held.told_log.clear();
 }
 
 absl::Duration LeaseKeeper::Beat() {
@@ -139,6 +155,7 @@ absl::Duration LeaseKeeper::Beat() {
   }
   backoff_.Reset();
   if (result->register_again) {
+    LogsForgotten();
     const absl::Status renewed = session_.Renew(registration.session, client_);
     if (!renewed.ok()) {
       spdlog::warn("cannot register again: {}", renewed.ToString());
@@ -147,6 +164,7 @@ absl::Duration LeaseKeeper::Beat() {
     spdlog::info("the server no longer knew this worker (was it restarted?): registered again");
     return kSoon;
   }
+  LogsTold(beats);
   TakeDirectives(beats, result->directives);
   if (result->next > absl::ZeroDuration()) return result->next;
   return registration.heartbeat_interval > absl::ZeroDuration() ? registration.heartbeat_interval

@@ -57,10 +57,16 @@ class LeaseKeeper {
   struct HeldLease {
     LeaseBeat beat;
     Directive directive = Directive::kContinue;
+    std::string told_log;  // the tail of the log that the server has
   };
 
   void Run();
+  // A log is in them where the server does not have it.
   std::vector<LeaseBeat> HeldBeats() const;
+  // The server has what `beats` say of logs.
+  void LogsTold(const std::vector<LeaseBeat>& beats);
+  // The server has forgotten them.
+  void LogsForgotten();
   void SayGoodbye();
   //   NotFound  the server does not know the session
   absl::Status SayGoodbye(const std::string& session);

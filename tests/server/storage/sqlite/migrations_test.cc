@@ -84,6 +84,7 @@ std::string RowsOf(int64_t version) {
   if (version >= 6) {
     absl::StrAppend(&sql, "INSERT INTO study_prior VALUES (1, 0, 'earlier', '[1]', 0, '');");
   }
+  if (version >= 22) absl::StrAppend(&sql, "INSERT INTO attempt_log VALUES (1, 0, 1, 'epoch 1');");
   return sql;
 }
 

@@ -108,6 +108,10 @@ TEST_F(AgentLoopTest, EachAttemptKeepsItsOwnOutput) {
             "from trial zero\n");
   EXPECT_EQ(ReadFile((folder_ / "runs/s/000001-1/trainer.log").string()).value(),
             "from trial one\n");
+  const std::vector<FinishRequest> results = coordinator_.results();
+  ASSERT_THAT(results, SizeIs(2));
+  EXPECT_EQ(results[0].log_tail, "from trial zero\n");
+  EXPECT_EQ(results[1].log_tail, "from trial one\n");
 }
 
 TEST_F(AgentLoopTest, SaysWhyStudiesEndedAndFailsWithTheOneThatItServed) {

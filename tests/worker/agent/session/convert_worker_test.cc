@@ -138,11 +138,13 @@ TEST(ConvertWorker, ABeatSaysHowFarItIs) {
                                                               .step = 40,
                                                               .stage = "Training Start",
                                                               .allocated = MiB(1),
-                                                              .reserved = MiB(2)});
+                                                              .reserved = MiB(2),
+                                                              .log_tail = "epoch 1\n"});
   EXPECT_EQ(proto.step(), 40);
   EXPECT_EQ(proto.stage(), "Training Start");
   EXPECT_EQ(proto.allocated_bytes(), 1 << 20);
   EXPECT_EQ(proto.reserved_bytes(), 2 << 20);
+  EXPECT_EQ(proto.log_tail(), "epoch 1\n");
 }
 
 TEST(ConvertWorker, AReportHasAPlanOnlyWhenItChanged) {
@@ -169,6 +171,7 @@ TEST(ConvertWorker, AFinishCarriesOutcomeMemoryAndPlan) {
   finish.final_plan = {.effective_batch = 16, .micro_batch = 4};
   finish.measurements = {{.step = 9}};
   finish.memory_records = {{.stage = "Trial Success"}};
+  finish.log_tail = "the end\n";
   const v1::FinishTrialRequest proto = ToProto(finish);
   EXPECT_EQ(proto.outcome().failed().failure_class(), v1::FAILURE_CLASS_BAD_DATA);
   EXPECT_EQ(proto.outcome().failed().message(), "line 3");
@@ -176,16 +179,19 @@ TEST(ConvertWorker, AFinishCarriesOutcomeMemoryAndPlan) {
   EXPECT_EQ(proto.final_plan().micro_batch(), 4);
   EXPECT_EQ(proto.measurements(0).step(), 9);
   EXPECT_EQ(proto.memory_records(0).stage(), "Trial Success");
+  EXPECT_EQ(proto.log_tail(), "the end\n");
 }
 
 TEST(ConvertWorker, AReleaseSaysWhyAndHowMuch) {
   const v1::ReleaseTrialRequest proto = ToProto(TrialRelease{.lease = Lease(),
                                                              .reason = ReleaseReason::kRejected,
                                                              .needed = GiB(9),
-                                                             .note = "needs 9 GiB"});
+                                                             .note = "needs 9 GiB",
+                                                             .log_tail = "epoch 2\n"});
   EXPECT_EQ(proto.reason(), v1::RELEASE_REASON_REJECTED);
   EXPECT_EQ(proto.needed_bytes(), int64_t{9} << 30);
   EXPECT_EQ(proto.note(), "needs 9 GiB");
+  EXPECT_EQ(proto.log_tail(), "epoch 2\n");
 }
 
 TEST(ConvertWorker, APreflightIsAnAssignmentAndOtherGpus) {

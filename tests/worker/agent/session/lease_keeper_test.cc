@@ -64,6 +64,33 @@ TEST_F(LeaseKeeperTest, BeatsCarryWhatIsHeldAndHowFarItIs) {
   EXPECT_TRUE(AwaitNewestBeat([](const std::vector<LeaseBeat>& beats) { return beats.empty(); }));
 }
 
+TEST_F(LeaseKeeperTest, ALogIsToldOnceAndAgainToAServerThatForgotIt) {
+  LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kKeeperSeed);
+  keeper.Hold(Lease(4));
+  const auto tells = [](const std::string& log_tail) {
+    return [log_tail](const std::vector<LeaseBeat>& beats) {
+      return beats.size() == 1 && beats[0].log_tail == log_tail;
+    };
+  };
+  for (const std::string text : {"one\n", "one\ntwo\n"}) {
+    const size_t before = coordinator_.beats().size();
+    keeper.Update({.lease = Lease(4), .log_tail = text});
+    EXPECT_TRUE(AwaitNewestBeat(tells("")));
+    const std::vector<std::vector<LeaseBeat>> beats = coordinator_.beats();
+    EXPECT_EQ(std::count_if(beats.begin() + static_cast<std::ptrdiff_t>(before), beats.end(),
+                            tells(text)),
+              1);
+    ASSERT_TRUE(coordinator_.AwaitBeats(coordinator_.beats().size() + 2));
+    EXPECT_TRUE(tells("")(coordinator_.beats().back()));
+  }
+  const size_t before = coordinator_.beats().size();
+  coordinator_.ForgetSessions();
+  ASSERT_TRUE(coordinator_.AwaitBeats(before + 4));
+  const std::vector<std::vector<LeaseBeat>> beats = coordinator_.beats();
+  EXPECT_TRUE(std::any_of(beats.begin() + static_cast<std::ptrdiff_t>(before), beats.end(),
+                          tells("one\ntwo\n")));
+}
+
 TEST_F(LeaseKeeperTest, ADirectiveWakesTheLoopAndStays) {
   LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kKeeperSeed);
   keeper.Hold(Lease(1));

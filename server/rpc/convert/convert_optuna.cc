@@ -1,5 +1,5 @@
 // Tested by tests/integration/test_optuna_storage.py.
-#include "server/rpc/convert_optuna.h"
+#include "server/rpc/convert/convert_optuna.h"
 
 #include <map>
 #include <string>

@@ -1,7 +1,8 @@
-#include "server/rpc/convert_worker.h"
+#include "server/rpc/convert/convert_worker.h"
 
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "common/files/log_tail.h"
 #include "common/protocol/preflight_fields.h"
 #include "common/protocol/worker_exchange_fields.h"
 #include "proto/convert/outcome_proto.h"
@@ -46,10 +47,7 @@ void VisitFields(Is<FinishCall> auto& call, auto visit) {
 void VisitFields(Is<ReleaseCall> auto& call, auto visit) {
   visit({"session"}, call.session);
   visit({"request_id"}, call.request_id);
-  VisitFields(call.lease, visit);
-  visit({"reason"}, call.reason);
-  visit({"needed"}, call.needed);
-  visit({"note"}, call.note);
+  VisitFields(call.release, visit);
 }
 
 void VisitFields(Is<PreflightReportCall> auto& call, auto visit) {
@@ -94,6 +92,7 @@ v1::AcquireTrialResponse ToProto(const AcquireResult& result) {
 HeartbeatCall FromProto(const v1::HeartbeatRequest& proto) {
   HeartbeatCall call = FromMessage<HeartbeatCall>(proto).value();
   call.notice = Shortened(call.notice, kTextLimit);
+  for (LeaseBeat& beat : call.beats) beat.log_tail = CheckedLogTail(beat.log_tail);
   return call;
 }
 
@@ -120,6 +119,7 @@ v1::ReportMeasurementsResponse ToProto(const ReportResult& result) {
 absl::StatusOr<FinishCall> FromProto(const v1::FinishTrialRequest& proto) {
   HPO_ASSIGN_OR_RETURN(FinishCall call, FromMessage<FinishCall>(proto));
   HPO_ASSIGN_OR_RETURN(call.request.attributes, CheckedAttributes(call.request.attributes));
+  call.request.log_tail = CheckedLogTail(call.request.log_tail);
   return call;
 }
 
@@ -129,7 +129,8 @@ v1::FinishTrialResponse ToProto(const FinishResult& result) {
 
 absl::StatusOr<ReleaseCall> FromProto(const v1::ReleaseTrialRequest& proto) {
   HPO_ASSIGN_OR_RETURN(ReleaseCall call, FromMessage<ReleaseCall>(proto));
-  call.note = Shortened(call.note, kTextLimit);
+  call.release.note = Shortened(call.release.note, kTextLimit);
+  call.release.log_tail = CheckedLogTail(call.release.log_tail);
   return call;
 }
 

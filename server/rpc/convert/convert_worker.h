@@ -75,10 +75,7 @@ v1::FinishTrialResponse ToProto(const FinishResult& result);
 struct ReleaseCall {
   std::string session;
   std::string request_id;
-  LeaseRef lease;
-  ReleaseReason reason = ReleaseReason::kPreempted;
-  Bytes needed;
-  std::string note;
+  TrialRelease release;
 };
 absl::StatusOr<ReleaseCall> FromProto(const v1::ReleaseTrialRequest& proto);
 

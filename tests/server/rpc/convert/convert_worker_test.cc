@@ -1,4 +1,4 @@
-#include "server/rpc/convert_worker.h"
+#include "server/rpc/convert/convert_worker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,234 @@
+#include "memory/frontier/need_grid.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/study/trial.h"
+#include "memory/frontier/frontier_space.h"
+#include "memory/trace/training_config.h"
+
+namespace hpo::memory {
+namespace {
+
+// Of a parameter whose effect is looked at.
+constexpr size_t kProbedValues = 5;
+
+// What is known of one configuration on one GPU.
+struct Cell {
+  Bytes needed;  // at its word; 0: not known
+  int64_t micro_batch = 0;
+  bool is_known = false;  // whether it fits
+};
+
+// Of more choices than `points`, as many at even distances.
+std::vector<ParamValue> Thinned(const std::vector<ParamValue>& values, size_t points) {
+  if (values.size() <= points) return values;
+  std::vector<ParamValue> thinned;
+  for (size_t i = 0; i < points; ++i) {
+    thinned.push_back(values[points == 1 ? 0 : i * (values.size() - 1) / (points - 1)]);
+  }
+  return thinned;
+}
+
+std::vector<ParamValue> AxisValues(const Domain& domain, size_t points) {
+  std::vector<ParamValue> values = ThinnedValues(domain, points);
+  const bool are_numbers = std::all_of(values.begin(), values.end(), [](const ParamValue& value) {
+    return AsNumber(value).has_value();
+  });
+  if (are_numbers) {
+    std::sort(values.begin(), values.end(),
+              [](const ParamValue& a, const ParamValue& b) { return *AsNumber(a) < *AsNumber(b); });
+  }
+  return Thinned(values, points);
+}
+
+bool HasSeveralValues(const Parameter& parameter) {
+  return parameter.modelled && NumValues(parameter.domain).value_or(2) > 1;
+}
+
+class GridMaker {
+ public:
+  GridMaker(const StudySpec& study, const FitDecider& decider, const NeedGridOptions& options)
+      : study_(study), decider_(decider), options_(options) {}
+
+  absl::StatusOr<NeedGrid> Make() {
+    NeedGrid grid{.x = options_.x, .y = options_.y};
+    if (grid.x.empty() || grid.y.empty()) HPO_RETURN_IF_ERROR(ChooseAxes(grid));
+    grid.x_values = AxisValues(study_.space.Find(grid.x)->domain, options_.points);
+    grid.y_values = AxisValues(study_.space.Find(grid.y)->domain, options_.points);
+    for (const Bytes capacity : options_.capacities) {
+      grid.gpus.push_back({.capacity = capacity,
+                           .usable = UsableBytes(capacity, decider_.device(), decider_.memory())});
+    }
+    for (const ParamValue& y : grid.y_values) {
+      for (const ParamValue& x : grid.x_values) Add({{grid.x, x}, {grid.y, y}}, grid);
+    }
+    if (!is_known_) return WhyUnknown();
+    grid.params = Complete({{grid.x, grid.x_values.front()}, {grid.y, grid.y_values.front()}});
+    grid.params.erase(grid.x);
+    grid.params.erase(grid.y);
+    return grid;
+  }
+
+ private:
+  // The configuration with these two values: whatever `when` says of them, they are in it.
+  ParamMap Complete(const ParamMap& varied) const {
+    ParamMap params;
+    for (const Parameter& parameter : study_.space.parameters) {
+      if (const auto at = varied.find(parameter.name); at != varied.end()) {
+        params.insert(*at);
+        continue;
+      }
+      if (!Holds(study_.space, parameter.when, params)) continue;
+      const auto given = options_.params.find(parameter.name);
+      const Domain allowed =
+          AllowedDomain(study_.space, parameter, params).value_or(parameter.domain);
+      params[parameter.name] = given != options_.params.end()
+                                   ? Coerce(parameter.domain, given->second)
+                                   : Representative(parameter, allowed);
+    }
+    return params;
+  }
+
+  Bytes LargestCapacity() const {
+    return *std::max_element(options_.capacities.begin(), options_.capacities.end());
+  }
+
+  // About what the configuration needs, at little cost; 0: not known.
+  double RoughNeed(const ParamMap& params) const {
+    if (const auto config = TrainingConfigOf(params, study_.trainer); config.ok()) {
+      const auto range = decider_.RequiredRange(params, LiteralPlan(*config));
+      if (range.ok() && range->has_value()) return static_cast<double>((*range)->most.count);
+    }
+    const std::optional<LearnedFit> learned = decider_.Learned(params, LargestCapacity());
+    return learned.has_value() ? static_cast<double>(learned->needed.count) : 0.0;
+  }
+
+  // By how much the parameter's values change what is needed: the largest by the smallest.
+  double EffectOf(const Parameter& parameter) const {
+    double least = 0.0;
+    double most = 0.0;
+    for (const ParamValue& value : ThinnedValues(parameter.domain, kProbedValues)) {
+      const double need = RoughNeed(Complete({{parameter.name, value}}));
+      if (need <= 0.0) continue;
+      least = least == 0.0 ? need : std::min(least, need);
+      most = std::max(most, need);
+    }
+    return least > 0.0 ? most / least : 1.0;
+  }
+
+  // Those of the largest effects that are not given; the first of equals.
+  absl::Status ChooseAxes(NeedGrid& grid) const {
+    std::vector<std::pair<double, std::string>> effects;
+    for (const Parameter& parameter : study_.space.parameters) {
+      const bool is_taken = parameter.name == grid.x || parameter.name == grid.y;
+      if (is_taken || !HasSeveralValues(parameter)) continue;
+      effects.emplace_back(EffectOf(parameter), parameter.name);
+    }
+    std::stable_sort(effects.begin(), effects.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    auto next = effects.begin();
+    for (std::string* const axis : {&grid.x, &grid.y}) {
+      if (!axis->empty()) continue;
+      if (next == effects.end()) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            "study ", study_.name, ": expected two parameters with several values, got fewer"));
+      }
+      *axis = (next++)->second;
+    }
+    return absl::OkStatus();
+  }
+
+  void Add(const ParamMap& varied, NeedGrid& grid) {
+    const ParamMap params = Complete(varied);
+    Bytes needed;
+    std::optional<Bytes> literal;  // what is needed at its word; nullopt: no replay knows
+    if (const absl::StatusOr<std::optional<Bytes>> replayed = LiteralNeed(params); replayed.ok()) {
+      literal = *replayed;
+    } else if (why_unreadable_.ok()) {
+      why_unreadable_ = replayed.status();
+    }
+    for (NeedGridGpu& gpu : grid.gpus) {
+      const Cell cell = literal ? Planned(params, *literal, gpu) : AsLearned(params, gpu);
+      gpu.micro_batches.push_back(cell.micro_batch);
+      needed = std::max(needed, cell.needed);
+      is_known_ = is_known_ || cell.is_known;
+      grid.is_estimated = grid.is_estimated || literal.has_value();
+    }
+    grid.needed.push_back(needed);
+  }
+
+  absl::StatusOr<std::optional<Bytes>> LiteralNeed(const ParamMap& params) const {
+    HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(params, study_.trainer));
+    HPO_ASSIGN_OR_RETURN(const std::optional<PlannedMemory> estimated,
+                         decider_.Estimate(params, LiteralPlan(config)));
+    if (!estimated) return std::nullopt;
+    return RequiredBytes(*estimated);
+  }
+
+  Cell Planned(const ParamMap& params, Bytes literal, const NeedGridGpu& gpu) const {
+    Cell cell{.needed = literal, .is_known = true};
+    // What fits at its word is run so.
+    if (literal <= gpu.usable) {
+      cell.micro_batch = TrainingConfigOf(params, study_.trainer)->batch_size;
+      return cell;
+    }
+    if (decider_.memory().policy == MemoryPolicy::kStrict) return cell;
+    const Fit fit = decider_.Decide(params, gpu.capacity);
+    cell.micro_batch = fit.fits ? fit.plan.micro_batch : 0;
+    return cell;
+  }
+
+  Cell AsLearned(const ParamMap& params, const NeedGridGpu& gpu) const {
+    const std::optional<LearnedFit> learned = decider_.Learned(params, gpu.capacity);
+    if (!learned.has_value()) return {};
+    const auto config = TrainingConfigOf(params, study_.trainer);
+    const int64_t rows = config.ok() ? config->batch_size : 1;
+    return {.needed = learned->needed,
+            .micro_batch = learned->fits ? rows : 0,
+            .is_known = learned->needed > Bytes{} || !learned->fits};
+  }
+
+  absl::Status WhyUnknown() const {
+    if (!why_unreadable_.ok()) return why_unreadable_;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "study ", study_.name,
+        ": nothing is known of the memory of these configurations: expected a model that the "
+        "memory model knows, dry runs, or ",
+        LearnedNeed::kFewestUses, " trials that have reported what they used"));
+  }
+
+  const StudySpec& study_;
+  const FitDecider& decider_;
+  const NeedGridOptions& options_;
+  bool is_known_ = false;
+  absl::Status why_unreadable_;  // of the first configuration that cannot be read
+};
+
+}  // namespace
+
+absl::StatusOr<NeedGrid> NeedGridOf(const StudySpec& study, const FitDecider& decider,
+                                    const NeedGridOptions& options) {
+  if (options.capacities.empty()) {
+    return absl::InvalidArgumentError("capacities: expected at least one GPU's memory, got none");
+  }
+  std::vector<std::string> names;
+  for (const std::string& axis : {options.x, options.y}) {
+    if (!axis.empty()) names.push_back(axis);
+  }
+  if (names.size() == 2 && names[0] == names[1]) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("y: expected another parameter than x, got '", options.y, "' for both"));
+  }
+  for (const auto& [name, value] : options.params) names.push_back(name);
+  HPO_RETURN_IF_ERROR(CheckNames(study.space, names));
+  return GridMaker(study, decider, options).Make();
+}
+
+}  // namespace hpo::memory
