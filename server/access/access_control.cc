@@ -16,6 +16,10 @@ namespace {
 
 constexpr char kAbstract[] = "unix-abstract:";
 
+// Whether a token that has `held` of what all tokens share may have one more. `left`: what nobody
+// has. No token can take all, and one that is alone gets two thirds.
+bool MayTakeOneMore(int held, int left) { return held < 2 * left; }
+
 absl::Status Denied(const Caller& caller, absl::string_view method, Role needed) {
   return absl::PermissionDeniedError(absl::StrCat(
       "the token '", caller.name, "' has the role ", RoleName(caller.role), ", and ",
@@ -100,12 +104,18 @@ absl::StatusOr<AccessControl::Permit> AccessControl::Allow(absl::string_view met
 
 absl::Status AccessControl::Take(absl::string_view peer, const Caller& caller) {
   absl::MutexLock lock(&mutex_);
-  if (caller.token == 0) return absl::OkStatus();
   int& in_flight = in_flight_[caller.token];
-  if (in_flight >= limits_.calls_in_flight) {
+  if (caller.token == 0) {
+    ++in_flight;
+    ++num_in_flight_;
+    return absl::OkStatus();
+  }
+  const int reserved = caller.role == Role::kAdmin ? 0 : limits_.calls_of_admins;
+  const int left = limits_.calls_in_flight - reserved - num_in_flight_;
+  if (!MayTakeOneMore(in_flight, left)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the token '", caller.name, "' has ", in_flight,
-                     " calls under way, the most that a token may have; try again later"));
+                     " calls under way, the most that it may have now; try again later"));
   }
   absl::ConsumePrefix(&peer, kAbstract);
   const auto connection = connections_.find(peer);
@@ -123,13 +133,15 @@ absl::Status AccessControl::Take(absl::string_view peer, const Caller& caller) {
   }
   one.calls_left -= 1.0;
   ++in_flight;
+  ++num_in_flight_;
   return absl::OkStatus();
 }
 
 void AccessControl::End(const Caller& caller) {
-  if (caller.token == 0) return;
   absl::MutexLock lock(&mutex_);
-  --in_flight_[caller.token];
+  --num_in_flight_;
+  const auto in_flight = in_flight_.find(caller.token);
+  if (--in_flight->second == 0) in_flight_.erase(in_flight);
 }
 
 }  // namespace hpo::server

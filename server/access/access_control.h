@@ -38,7 +38,11 @@ struct Caller {
 
 struct CallLimits {
   int calls_per_second = 1000;  // of a connection, with as many at once after a second of silence
-  int calls_in_flight = 1024;   // of a token
+  // Calls under way of all clients; each may hold one of the server's threads. A token may have
+  // twice as many as are left: two thirds of all where it is alone, and another token gets some,
+  // too. Administrators alone may have the last `calls_of_admins`.
+  int calls_in_flight = 1984;
+  int calls_of_admins = 448;
 };
 
 // Thread-safe.
@@ -103,6 +107,7 @@ class AccessControl {
   std::map<uint64_t, std::string> peers_ ABSL_GUARDED_BY(mutex_);  // by connection
   std::map<std::string, Connection, std::less<>> connections_ ABSL_GUARDED_BY(mutex_);  // by peer
   std::map<int64_t, int> in_flight_ ABSL_GUARDED_BY(mutex_);  // calls by token
+  int num_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;             // of all
 };
 
 }  // namespace hpo::server

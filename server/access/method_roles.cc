@@ -68,6 +68,10 @@ constexpr MethodRule kRules[] = {
     {"/optuna.StorageService/SetTrialSystemAttribute", Role::kWrite, kNoChange},
     {"/optuna.StorageService/GetTrial", Role::kRead, kNoChange},
     {"/optuna.StorageService/GetTrials", Role::kRead, kNoChange},
+    // gRPC's own services.
+    {"/grpc.health.v1.Health/Check", Role::kRead, kNoChange},
+    {"/grpc.health.v1.Health/Watch", Role::kRead, kNoChange},
+    {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Role::kRead, kNoChange},
 };
 
 }  // namespace

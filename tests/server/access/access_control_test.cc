@@ -35,10 +35,25 @@ class AccessControlTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
+  static constexpr CallLimits kLimits = {
+      .calls_per_second = 10, .calls_in_flight = 13, .calls_of_admins = 4};
+
+  // As many calls of `token`, each of a connection of its own, as it is allowed at once.
+  std::vector<AccessControl::Permit> AllOf(int64_t token, Role role) {
+    std::vector<AccessControl::Permit> permits;
+    for (;;) {
+      auto permit = access_.Allow(role == Role::kWork ? kAcquire : kList,
+                                  Peer(token, role, next_connection_++));
+      if (!permit.ok()) return permits;
+      permits.push_back(*std::move(permit));
+    }
+  }
+
+  uint64_t next_connection_ = 100;
   const TemporaryFolder folder_;
   SimulatedClock clock_;
   AuditLog audit_{folder_.path() + "/audit", clock_};
-  AccessControl access_{audit_, clock_, {.calls_per_second = 10, .calls_in_flight = 3}};
+  AccessControl access_{audit_, clock_, kLimits};
 };
 
 TEST_F(AccessControlTest, ThisMachineMayDoEverything) {
@@ -98,16 +113,37 @@ TEST_F(AccessControlTest, CallsASecondAreLimitedForEachConnection) {
 }
 
 TEST_F(AccessControlTest, CallsAtOnceAreLimitedForEachToken) {
-  std::vector<AccessControl::Permit> permits;
-  for (uint64_t connection = 1; connection <= 3; ++connection) {
-    auto permit = access_.Allow(kAcquire, Peer(1, Role::kWork, connection));
-    ASSERT_TRUE(permit.ok());
-    permits.push_back(*std::move(permit));
-  }
-  EXPECT_EQ(CodeOf(kAcquire, Peer(1, Role::kWork, 4)), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(CodeOf(kAcquire, Peer(2, Role::kWork, 5)), absl::StatusCode::kOk);
+  std::vector<AccessControl::Permit> permits = AllOf(1, Role::kWork);
+  EXPECT_EQ(permits.size(), 6U);  // of 9, of which 3 are left
+  EXPECT_EQ(CodeOf(kAcquire, Peer(2, Role::kWork)), absl::StatusCode::kOk);
   permits.pop_back();
-  EXPECT_EQ(CodeOf(kAcquire, Peer(1, Role::kWork, 6)), absl::StatusCode::kOk);
+  EXPECT_EQ(CodeOf(kAcquire, Peer(1, Role::kWork)), absl::StatusCode::kOk);
+}
+
+TEST_F(AccessControlTest, TokensWithManyCallsKeepNobodyOut) {
+  const std::vector<AccessControl::Permit> first = AllOf(1, Role::kWork);
+  const std::vector<AccessControl::Permit> second = AllOf(2, Role::kRead);
+  EXPECT_EQ(second.size(), 2U);
+  EXPECT_EQ(CodeOf(kList, Peer(3, Role::kRead)), absl::StatusCode::kOk);
+}
+
+TEST_F(AccessControlTest, AdministratorsAreLetInWhereNobodyElseIs) {
+  std::vector<std::vector<AccessControl::Permit>> held;
+  for (int64_t token = 1; token <= 9; ++token) held.push_back(AllOf(token, Role::kRead));
+  EXPECT_EQ(CodeOf(kList, Peer(10, Role::kRead)), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(AllOf(11, Role::kAdmin).size(), 3U);  // of 4
+}
+
+TEST_F(AccessControlTest, CallsOfThisMachineCountAndAreNeverRefused) {
+  std::vector<AccessControl::Permit> local;
+  for (int i = 0; i < 20; ++i) {
+    auto permit = access_.Allow(kList, "ipv4:127.0.0.1:5");
+    ASSERT_TRUE(permit.ok()) << permit.status();
+    local.push_back(*std::move(permit));
+  }
+  EXPECT_EQ(CodeOf(kList, Peer(1, Role::kAdmin)), absl::StatusCode::kResourceExhausted);
+  local.clear();
+  EXPECT_EQ(CodeOf(kList, Peer(1, Role::kAdmin)), absl::StatusCode::kOk);
 }
 
 TEST_F(AccessControlTest, ChoosesConnectionsByTheirToken) {

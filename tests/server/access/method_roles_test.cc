@@ -16,7 +16,10 @@ namespace hpo::server {
 namespace {
 
 std::set<std::string> MethodsOfTheProtocol() {
-  std::set<std::string> methods;
+  // Those of gRPC itself (server/rpc/rpc_server.cc).
+  std::set<std::string> methods = {
+      "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch",
+      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"};
   const google::protobuf::FileDescriptor* const files[] = {
       v1::GetServerRequest::descriptor()->file(), v1::ListWorkersRequest::descriptor()->file(),
       v1::GetStudyRequest::descriptor()->file(), v1::HeartbeatRequest::descriptor()->file(),

@@ -1,6 +1,7 @@
 #include "server/rpc/tls_gate.h"
 
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -121,6 +122,41 @@ TEST_F(TlsGateTest, OnlyAdminsNameCommands) {
   const grpc::Status admin = Client(JoinOf("admin")).CreateStudy(kWithCommand);
   EXPECT_TRUE(admin.ok()) << admin.error_message();
   AwaitAudit("\"method\":\"/hpo.v1.StudyService/CreateStudy\"");
+}
+
+// How a stream of gRPC's reflection ends whose client has sent `request` and nothing more.
+grpc::StatusCode EndOfReflection(const std::shared_ptr<grpc::Channel>& channel,
+                                 const std::string& request) {
+  Call call;
+  grpc::CompletionQueue queue;
+  grpc::GenericStub stub(channel);
+  const auto stream = stub.PrepareCall(
+      &call, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
+  int step = 0;
+  const auto await = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+  };
+  stream->StartCall(&step);
+  await();
+  const grpc::Slice slice(request);
+  stream->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), &step);
+  await();
+  grpc::ByteBuffer answer;
+  stream->Read(&answer, &step);
+  await();
+  grpc::Status status;
+  stream->Finish(&status, &step);
+  await();
+  return status.error_code();
+}
+
+TEST_F(TlsGateTest, ServicesOfGrpcAreForThoseWhoMayRead) {
+  const std::string list("\x3a\x01*");  // ServerReflectionRequest{list_services: "*"}
+  EXPECT_EQ(EndOfReflection(Client(JoinOf("read")).channel, list), grpc::StatusCode::OK);
+  EXPECT_EQ(EndOfReflection(Client(JoinOf("work")).channel, list), grpc::StatusCode::CANCELLED);
+  EXPECT_THAT(Audit(), HasSubstr("ServerReflectionInfo needs read"));
 }
 
 TEST_F(TlsGateTest, PlaintextIsRefusedAndAudited) {
