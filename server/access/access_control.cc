@@ -15,6 +15,7 @@ namespace hpo::server {
 namespace {
 
 constexpr char kAbstract[] = "unix-abstract:";
+constexpr int kPartOfAdmins = 16;  // of connections
 
 // Whether a token that has `held` of what all tokens share may have one more. `left`: what nobody
 // has. No token can take all, and one that is alone gets two thirds.
@@ -35,9 +36,25 @@ AccessControl::AccessControl(AuditLog& audit, const Clock& clock, CallLimits lim
       limits_(limits),
       prefix_(absl::StrCat("hpo-peer-", RandomId())) {}
 
-std::string AccessControl::Enter(Caller caller, uint64_t connection) {
+void AccessControl::LimitConnections(int most) {
+  absl::MutexLock lock(&mutex_);
+  most_connections_ = most;
+}
+
+absl::StatusOr<std::string> AccessControl::Enter(Caller caller, uint64_t connection) {
   std::string peer = absl::StrCat(prefix_, "-", connection);
   absl::MutexLock lock(&mutex_);
+  const int reserved =
+      caller.role == Role::kAdmin ? 0 : std::max(1, most_connections_ / kPartOfAdmins);
+  const int left = most_connections_ - reserved - static_cast<int>(peers_.size());
+  const auto open = open_.find(caller.token);
+  const int held = open == open_.end() ? 0 : open->second;
+  if (!MayTakeOneMore(held, left)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the token '", caller.name, "' has ", held,
+                     " connections, the most that it may have now; try again later"));
+  }
+  ++open_[caller.token];
   peers_[connection] = peer;
   connections_[peer] = {.caller = std::move(caller),
                         .calls_left = static_cast<double>(limits_.calls_per_second),
@@ -49,7 +66,10 @@ void AccessControl::Leave(uint64_t connection) {
   absl::MutexLock lock(&mutex_);
   const auto peer = peers_.find(connection);
   if (peer == peers_.end()) return;
-  connections_.erase(peer->second);
+  const auto one = connections_.find(peer->second);
+  const auto open = open_.find(one->second.caller.token);
+  if (--open->second == 0) open_.erase(open);
+  connections_.erase(one);
   peers_.erase(peer);
 }
 

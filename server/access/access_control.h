@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -52,9 +53,14 @@ class AccessControl {
   // machine, or the operator has said --insecure.
   AccessControl(AuditLog& audit, const Clock& clock, CallLimits limits = {});
 
+  // Tokens share so many connections as they share calls (CallLimits); a sixteenth is for
+  // administrators alone. Without it there is no limit.
+  void LimitConnections(int most);
+
   // A connection that the TLS handshake has admitted. The name of its end that faces gRPC, without
   // the leading NUL of the abstract namespace: gRPC names the peer of its calls by it.
-  std::string Enter(Caller caller, uint64_t connection);
+  //   ResourceExhausted  the token has too many
+  absl::StatusOr<std::string> Enter(Caller caller, uint64_t connection);
   void Leave(uint64_t connection);
   // Connections of tokens that `valid` is false for.
   std::function<bool(uint64_t)> ConnectionsOf(
@@ -106,6 +112,8 @@ class AccessControl {
   mutable absl::Mutex mutex_;
   std::map<uint64_t, std::string> peers_ ABSL_GUARDED_BY(mutex_);  // by connection
   std::map<std::string, Connection, std::less<>> connections_ ABSL_GUARDED_BY(mutex_);  // by peer
+  int most_connections_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<int>::max() / 2;
+  std::map<int64_t, int> open_ ABSL_GUARDED_BY(mutex_);       // connections by token
   std::map<int64_t, int> in_flight_ ABSL_GUARDED_BY(mutex_);  // calls by token
   int num_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;             // of all
 };

@@ -99,6 +99,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(RpcOptions options,
     connections->HandleNewConnection(&parameters);
   };
   if (has_tls) {
+    GateOptions& gate = *options.tls;
+    gate.most_pending = std::min(gate.most_pending, static_cast<size_t>(std::max(1, most / 4)));
+    gate.most_connections = std::max(1, most - static_cast<int>(gate.most_pending));
     HPO_ASSIGN_OR_RETURN(server->gate_,
                          TlsGate::Create(*std::move(options.tls), apis.tokens, apis.access,
                                          [serve](int connection) { serve(-1, connection); }));

@@ -24,6 +24,7 @@
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "server/access/message_guard.h"
+#include "server/rpc/connection_acceptor.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo::server {
@@ -106,6 +107,7 @@ TlsGate::TlsGate(GateOptions options, const TokenRegistry& tokens, AccessControl
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       relay_([this](uint64_t connection) { access_.Leave(connection); }) {
+  access_.LimitConnections(options_.most_connections);
   HPO_CHECK(epoll_ >= 0 && wake_ >= 0);
   epoll_event event{.events = EPOLLIN, .data = {.u64 = kWakeKey}};
   HPO_CHECK(epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event) == 0);
@@ -236,7 +238,8 @@ void TlsGate::Continue(Handshake& handshake) {
   Drop(handshake.id);
 }
 
-void TlsGate::Refuse(const Handshake& handshake, const std::string& why) {
+void TlsGate::Refuse(const Handshake& handshake, const std::string& why,
+                     absl::StatusCode code) {
   const bool is_known = handshake.client.caller.has_value();
   access_.audit().WriteSparingly(
       {.event = "handshake",
@@ -245,14 +248,21 @@ void TlsGate::Refuse(const Handshake& handshake, const std::string& why) {
        .from = handshake.client.from,
        .method = "",
        .what = "",
-       .result = "UNAUTHENTICATED",
+       .result = absl::StatusCodeToString(code),
        .why = why});
 }
 
 void TlsGate::Admit(Handshake& handshake) {
   epoll_ctl(epoll_, EPOLL_CTL_DEL, handshake.socket, nullptr);
-  const std::string peer = access_.Enter(*handshake.client.caller, handshake.id);
-  const auto ends = NamedPair(peer);
+  const absl::StatusOr<std::string> peer = access_.Enter(*handshake.client.caller, handshake.id);
+  if (!peer.ok()) {
+    const std::string why(peer.status().message());
+    const std::string goodbye = GoodbyeOf(why);
+    SSL_write(handshake.tls.get(), goodbye.data(), static_cast<int>(goodbye.size()));
+    Refuse(handshake, why, absl::StatusCode::kResourceExhausted);
+    return;
+  }
+  const auto ends = NamedPair(*peer);
   if (!ends) {
     access_.Leave(handshake.id);
     Refuse(handshake, "the server has no file descriptor left");

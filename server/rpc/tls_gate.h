@@ -32,6 +32,7 @@ struct GateOptions {
   // Connections whose handshake is not complete: the oldest of the address that has most of them
   // makes room for the next one.
   size_t most_pending = 256;
+  int most_connections = 3333;  // of all that have proved a token; see AccessControl
   int64_t bytes_per_second = int64_t{256} << 20;  // from each client
 };
 
@@ -69,7 +70,8 @@ class TlsGate {
   void Admit(Handshake& handshake);
   // Refuses messages of a client that are too long.
   std::function<bool(const char*, size_t)> GuardOf(const Caller& caller);
-  void Refuse(const Handshake& handshake, const std::string& why);
+  void Refuse(const Handshake& handshake, const std::string& why,
+              absl::StatusCode code = absl::StatusCode::kUnauthenticated);
   void MakeRoom();
   void Drop(uint64_t id);
   // Ends those that took too long. Milliseconds until the next one does; -1: there is none.

@@ -5,7 +5,7 @@ import threading
 import unittest
 
 from harness import DEADLINE_S
-from secured import LONG_STUDY, Secured
+from secured import LONG_STUDY, PREFACE, Secured
 
 try:
     import grpc
@@ -13,6 +13,8 @@ try:
 except ImportError as error:
     MISSING = f"{error.name} is not installed; scripts/bootstrap --tests brings it"
 
+NUM_DESCRIPTORS = 600
+NUM_CONNECTIONS = 200
 NUM_STREAMS = 2_100
 STREAMS_OF_A_CONNECTION = 500
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
@@ -56,6 +58,28 @@ class Streams(Secured):
                 done = self.run_as(self.join(name), "status")
                 self.assertEqual(done.returncode, 0, done.stderr)
             self.hpo("admin", "token", "revoke", "another")
+
+
+class Connections(Secured):
+    """A server with few descriptors, so that there are few connections to have."""
+
+    STUDY = LONG_STUDY
+
+    def start(self, name, *command, **more):
+        limit = ("prlimit", f"--nofile={NUM_DESCRIPTORS}") if name == "server" else ()
+        return super().start(name, *limit, *command, **more)
+
+    def test_a_token_holds_no_connection_that_others_need(self):
+        self.start_secured()
+        context = self.context(self.identity(self.join("read")))
+        with contextlib.ExitStack() as opened:
+            for _ in range(NUM_CONNECTIONS):
+                with contextlib.suppress(OSError):
+                    opened.enter_context(context.wrap_socket(opened.enter_context(self.dial()))).sendall(PREFACE)
+            self.audited(event="handshake", who="read", result="RESOURCE_EXHAUSTED", why="connections, the most")
+            for name in ("write", "admin"):
+                done = self.run_as(self.join(name), "status")
+                self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class AccessControlTest : public testing::Test {
   std::string Peer(int64_t token, Role role, uint64_t connection = 1) {
     Caller caller{.token = token, .name = "t", .role = role, .from = "10.0.0.1:5"};
     caller.expires = clock_.Now() + absl::Hours(1);
-    return "unix-abstract:" + access_.Enter(std::move(caller), connection);
+    return "unix-abstract:" + access_.Enter(std::move(caller), connection).value_or("refused");
   }
   absl::StatusCode CodeOf(const std::string& method, const std::string& peer) {
     return access_.Allow(method, peer).status().code();
@@ -144,6 +144,26 @@ TEST_F(AccessControlTest, CallsOfThisMachineCountAndAreNeverRefused) {
   EXPECT_EQ(CodeOf(kList, Peer(1, Role::kAdmin)), absl::StatusCode::kResourceExhausted);
   local.clear();
   EXPECT_EQ(CodeOf(kList, Peer(1, Role::kAdmin)), absl::StatusCode::kOk);
+}
+
+TEST_F(AccessControlTest, NoTokenHoldsEveryConnection) {
+  access_.LimitConnections(32);
+  const auto all_of = [this](int64_t token, Role role) {
+    int count = 0;
+    while (Peer(token, role, next_connection_) != "unix-abstract:refused") {
+      ++count;
+      ++next_connection_;
+    }
+    return count;
+  };
+  EXPECT_EQ(all_of(1, Role::kRead), 20);  // of 30, of which 10 are left
+  EXPECT_EQ(all_of(2, Role::kWork), 7);
+  EXPECT_NE(Peer(3, Role::kRead, next_connection_++), "unix-abstract:refused");
+  for (int64_t token = 4; token < 10; ++token) all_of(token, Role::kRead);
+  EXPECT_EQ(all_of(11, Role::kRead), 0);
+  EXPECT_EQ(all_of(10, Role::kAdmin), 2);
+  access_.Leave(100);  // the first one of token 1
+  EXPECT_EQ(all_of(11, Role::kRead), 1);
 }
 
 TEST_F(AccessControlTest, ChoosesConnectionsByTheirToken) {
