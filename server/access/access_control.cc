@@ -31,10 +31,7 @@ absl::Status Denied(const Caller& caller, absl::string_view method, Role needed)
 }  // namespace
 
 AccessControl::AccessControl(AuditLog& audit, const Clock& clock, CallLimits limits)
-    : audit_(audit),
-      clock_(clock),
-      limits_(limits),
-      prefix_(absl::StrCat("hpo-peer-", RandomId())) {}
+    : audit_(audit), clock_(clock), limits_(limits) {}
 
 void AccessControl::LimitConnections(int most) {
   absl::MutexLock lock(&mutex_);
@@ -42,8 +39,9 @@ void AccessControl::LimitConnections(int most) {
 }
 
 absl::StatusOr<std::string> AccessControl::Enter(Caller caller, uint64_t connection) {
-  std::string peer = absl::StrCat(prefix_, "-", connection);
+  std::string peer = absl::StrCat("hpo-peer-", RandomId());
   absl::MutexLock lock(&mutex_);
+  LeaveLocked(connection);
   const int reserved =
       caller.role == Role::kAdmin ? 0 : std::max(1, most_connections_ / kPartOfAdmins);
   const int left = most_connections_ - reserved - static_cast<int>(peers_.size());
@@ -64,6 +62,10 @@ absl::StatusOr<std::string> AccessControl::Enter(Caller caller, uint64_t connect
 
 void AccessControl::Leave(uint64_t connection) {
   absl::MutexLock lock(&mutex_);
+  LeaveLocked(connection);
+}
+
+void AccessControl::LeaveLocked(uint64_t connection) {
   const auto peer = peers_.find(connection);
   if (peer == peers_.end()) return;
   const auto one = connections_.find(peer->second);

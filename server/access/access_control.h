@@ -58,7 +58,9 @@ class AccessControl {
   void LimitConnections(int most);
 
   // A connection that the TLS handshake has admitted. The name of its end that faces gRPC, without
-  // the leading NUL of the abstract namespace: gRPC names the peer of its calls by it.
+  // the leading NUL of the abstract namespace: gRPC names the peer of its calls by it. It is random,
+  // as every user of this machine can bind a name that can be foreseen. Entered again, a
+  // connection gets another name.
   //   ResourceExhausted  the token has too many
   absl::StatusOr<std::string> Enter(Caller caller, uint64_t connection);
   void Leave(uint64_t connection);
@@ -103,12 +105,12 @@ class AccessControl {
   };
 
   absl::Status Take(absl::string_view peer, const Caller& caller);
+  void LeaveLocked(uint64_t connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const Caller& caller);
 
   AuditLog& audit_;
   const Clock& clock_;
   const CallLimits limits_;
-  const std::string prefix_;
   mutable absl::Mutex mutex_;
   std::map<uint64_t, std::string> peers_ ABSL_GUARDED_BY(mutex_);  // by connection
   std::map<std::string, Connection, std::less<>> connections_ ABSL_GUARDED_BY(mutex_);  // by peer

@@ -14,9 +14,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +33,7 @@ namespace {
 constexpr uint64_t kWakeKey = 0;
 constexpr int64_t kToleratedFactor = 2;  // of the limit of a message
 constexpr int kLowPriority = 10;         // of nice(2)
+constexpr int kMostNames = 4;            // tried for a connection
 
 std::string AddressOf(int connection) {
   sockaddr_storage storage{};
@@ -55,10 +56,16 @@ std::string AddressOf(int connection) {
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
 // Two connected sockets. For the second one, the name of its peer is `name`.
-std::optional<std::pair<int, int>> NamedPair(const std::string& name) {
+//   AlreadyExists  somebody has the name
+//   Unavailable    what else the system says
+absl::StatusOr<std::pair<int, int>> NamedPair(const std::string& name) {
   std::array<int, 2> ends{};
   constexpr int kKind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
-  if (socketpair(AF_UNIX, kKind, 0, ends.data()) != 0) return std::nullopt;
+  const auto failed = [](const char* call, int error) {
+    return absl::UnavailableError(
+        absl::StrCat("the server cannot serve the connection: ", call, ": ", std::strerror(error)));
+  };
+  if (socketpair(AF_UNIX, kKind, 0, ends.data()) != 0) return failed("socketpair", errno);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, name.data(),
@@ -67,9 +74,11 @@ std::optional<std::pair<int, int>> NamedPair(const std::string& name) {
   if (bind(ends[0], reinterpret_cast<const sockaddr*>(&address), size) == 0) {
     return std::pair(ends[0], ends[1]);
   }
+  const int error = errno;
   close(ends[0]);
   close(ends[1]);
-  return std::nullopt;
+  if (error != EADDRINUSE) return failed("bind", error);
+  return absl::AlreadyExistsError("another program has bound the name of the connection");
 }
 
 }  // namespace
@@ -254,7 +263,7 @@ void TlsGate::Refuse(const Handshake& handshake, const std::string& why,
 
 void TlsGate::Admit(Handshake& handshake) {
   epoll_ctl(epoll_, EPOLL_CTL_DEL, handshake.socket, nullptr);
-  const absl::StatusOr<std::string> peer = access_.Enter(*handshake.client.caller, handshake.id);
+  absl::StatusOr<std::string> peer = access_.Enter(*handshake.client.caller, handshake.id);
   if (!peer.ok()) {
     const std::string why(peer.status().message());
     const std::string goodbye = GoodbyeOf(why);
@@ -262,10 +271,15 @@ void TlsGate::Admit(Handshake& handshake) {
     Refuse(handshake, why, absl::StatusCode::kResourceExhausted);
     return;
   }
-  const auto ends = NamedPair(*peer);
-  if (!ends) {
+  absl::StatusOr<std::pair<int, int>> ends = NamedPair(*peer);
+  for (int i = 1; i < kMostNames && absl::IsAlreadyExists(ends.status()); ++i) {
+    peer = access_.Enter(*handshake.client.caller, handshake.id);
+    if (!peer.ok()) break;
+    ends = NamedPair(*peer);
+  }
+  if (!ends.ok()) {
     access_.Leave(handshake.id);
-    Refuse(handshake, "the server has no file descriptor left");
+    Refuse(handshake, std::string(ends.status().message()), ends.status().code());
     return;
   }
   // gRPC first: it begins to speak at once, by which the client learns that it is admitted.

@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -144,6 +145,23 @@ TEST_F(AccessControlTest, CallsOfThisMachineCountAndAreNeverRefused) {
   EXPECT_EQ(CodeOf(kList, Peer(1, Role::kAdmin)), absl::StatusCode::kResourceExhausted);
   local.clear();
   EXPECT_EQ(CodeOf(kList, Peer(1, Role::kAdmin)), absl::StatusCode::kOk);
+}
+
+TEST_F(AccessControlTest, NobodyForeseesTheNameOfAConnection) {
+  std::set<std::string> names;
+  for (uint64_t connection = 1; connection <= 20; ++connection) {
+    const std::string name = Peer(1, Role::kAdmin, connection);
+    // All that a name has in common with the one before it is its beginning.
+    EXPECT_EQ(name.size(), std::string("unix-abstract:hpo-peer-").size() + 32);
+    EXPECT_TRUE(names.insert(name.substr(0, name.size() - 16)).second) << name;
+  }
+}
+
+TEST_F(AccessControlTest, AConnectionThatEntersAgainHasAnotherName) {
+  const std::string first = Peer(1, Role::kRead);
+  const std::string second = Peer(1, Role::kRead);
+  EXPECT_EQ(CodeOf(kList, first), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(CodeOf(kList, second), absl::StatusCode::kOk);
 }
 
 TEST_F(AccessControlTest, NoTokenHoldsEveryConnection) {
