@@ -192,7 +192,7 @@ absl::Status Coordinator::Serve(const CoordinatorOptions& options) {
   if (!place) return absl::OkStatus();
   SetAdvertised(options.security, rpc_->addresses()[*place], issuer);
   issuer_ = std::make_unique<TokenIssuer>(std::move(issuer), *tokens_, clock_,
-                                          [this] { rpc_->CloseInvalid(); });
+                                          [this](uint64_t asking) { rpc_->CloseInvalid(asking); });
   admin_.SetIssuer(issuer_.get());
   HPO_RETURN_IF_ERROR(issuer_->MakeFirstTokens());
   return issuer_->RefreshFiles();

@@ -53,6 +53,7 @@ absl::StatusOr<std::string> AccessControl::Enter(Caller caller, uint64_t connect
                      " connections, the most that it may have now; try again later"));
   }
   ++open_[caller.token];
+  caller.connection = connection;
   peers_[connection] = peer;
   connections_[peer] = {.caller = std::move(caller),
                         .calls_left = static_cast<double>(limits_.calls_per_second),
@@ -76,11 +77,11 @@ void AccessControl::LeaveLocked(uint64_t connection) {
 }
 
 std::function<bool(uint64_t)> AccessControl::ConnectionsOf(
-    const std::function<bool(int64_t)>& valid) const {
+    const std::function<bool(const Caller&)>& valid) const {
   std::set<uint64_t> chosen;
   absl::MutexLock lock(&mutex_);
   for (const auto& [connection, peer] : peers_) {
-    if (!valid(connections_.at(peer).caller.token)) chosen.insert(connection);
+    if (!valid(connections_.at(peer).caller)) chosen.insert(connection);
   }
   return [chosen = std::move(chosen)](uint64_t connection) { return chosen.contains(connection); };
 }

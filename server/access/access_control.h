@@ -32,6 +32,7 @@ struct Caller {
   Role role = Role::kAdmin;
   std::string from;  // an address
   absl::Time expires = absl::InfiniteFuture();
+  uint64_t connection = 0;  // as it has entered; 0: without TLS
 
   // Whether a study of this caller may have a command, which workers run.
   bool MayNameCommands() const { return role == Role::kAdmin; }
@@ -64,9 +65,9 @@ class AccessControl {
   //   ResourceExhausted  the token has too many
   absl::StatusOr<std::string> Enter(Caller caller, uint64_t connection);
   void Leave(uint64_t connection);
-  // Connections of tokens that `valid` is false for.
+  // Connections of callers that `valid` is false for.
   std::function<bool(uint64_t)> ConnectionsOf(
-      const std::function<bool(int64_t token)>& valid) const;
+      const std::function<bool(const Caller&)>& valid) const;
 
   // A call that is under way, which counts until the permit is destroyed.
   class Permit {

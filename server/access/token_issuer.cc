@@ -108,10 +108,11 @@ absl::StatusOr<NewToken> TokenIssuer::Create(const std::string& name, Role role,
 }
 
 absl::StatusOr<NewToken> TokenIssuer::Rotate(const std::string& name, absl::Duration grace,
-                                             std::optional<absl::Duration> lifetime) {
+                                             std::optional<absl::Duration> lifetime,
+                                             uint64_t asking) {
   HPO_ASSIGN_OR_RETURN(const tls::Secret secret,
                        tokens_.Rotate(name, grace, ExpiryAfter(lifetime)));
-  if (changed_) changed_();
+  if (changed_) changed_(asking);
   HPO_ASSIGN_OR_RETURN(NewToken made, Describe(name, secret));
   std::error_code error;
   if (std::filesystem::exists(FileOf(name), error)) {
@@ -120,9 +121,9 @@ absl::StatusOr<NewToken> TokenIssuer::Rotate(const std::string& name, absl::Dura
   return made;
 }
 
-absl::Status TokenIssuer::Revoke(const std::string& name) {
+absl::Status TokenIssuer::Revoke(const std::string& name, uint64_t asking) {
   HPO_RETURN_IF_ERROR(tokens_.Revoke(name));
-  if (changed_) changed_();
+  if (changed_) changed_(asking);
   std::error_code error;
   std::filesystem::remove(FileOf(name), error);
   return absl::OkStatus();

@@ -58,6 +58,8 @@ class AuditInterceptor final : public grpc::experimental::Interceptor {
       : access_(access), rule_(rule), call_(call) {}
 
   void Intercept(InterceptorBatchMethods* methods) override {
+    // While the call begins: a client that hangs up early is not known any more when it ends.
+    if (!caller_) caller_ = access_.CallerAt(call_->server_context()->peer());
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE)) {
       const auto* const message =
           static_cast<const google::protobuf::Message*>(methods->GetRecvMessage());
@@ -80,13 +82,12 @@ class AuditInterceptor final : public grpc::experimental::Interceptor {
   void Write(const grpc::Status& status) {
     // What was not allowed has been written by AccessControl.
     const bool refused = status.error_code() == grpc::StatusCode::UNAUTHENTICATED;
-    const std::optional<Caller> caller = access_.CallerAt(call_->server_context()->peer());
-    if (refused || !caller || !Includes(caller->role, rule_.role)) return;
+    if (refused || !caller_ || !Includes(caller_->role, rule_.role)) return;
     access_.audit().Write(
         {.event = "call",
-         .who = caller->name,
-         .role = std::string(RoleName(caller->role)),
-         .from = caller->from,
+         .who = caller_->name,
+         .role = std::string(RoleName(caller_->role)),
+         .from = caller_->from,
          .method = std::string(rule_.method),
          .what = subject_,
          .result = absl::StatusCodeToString(static_cast<absl::StatusCode>(status.error_code())),
@@ -96,6 +97,7 @@ class AuditInterceptor final : public grpc::experimental::Interceptor {
   AccessControl& access_;
   const MethodRule rule_;
   grpc::experimental::ServerRpcInfo* const call_;
+  std::optional<Caller> caller_;
   std::string subject_;
 };
 

@@ -124,8 +124,8 @@ std::vector<ListenAddress> RpcServer::addresses() const {
   return addresses;
 }
 
-void RpcServer::CloseInvalid() {
-  if (gate_ != nullptr) gate_->CloseInvalid();
+void RpcServer::CloseInvalid(uint64_t spared) {
+  if (gate_ != nullptr) gate_->CloseInvalid(spared);
 }
 
 RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }

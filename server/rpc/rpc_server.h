@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,8 +62,8 @@ class RpcServer {
   // All that it listens on, with the real ports.
   std::vector<ListenAddress> addresses() const;
 
-  // Closes TLS connections whose token is no longer valid.
-  void CloseInvalid();
+  // Closes TLS connections whose token is no longer valid, but `spared`: the next call closes it.
+  void CloseInvalid(uint64_t spared = 0);
 
   // What health checks answer; calls work as before. After StopAdvertising it stays NOT_SERVING.
   void SetServing(bool serving);

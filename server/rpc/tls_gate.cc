@@ -146,9 +146,11 @@ void TlsGate::Take(int connection) {
   eventfd_write(wake_, 1);
 }
 
-void TlsGate::CloseInvalid() {
-  relay_.CloseWhere(access_.ConnectionsOf(
-      [this](int64_t token) { return token == kOfAuthority || tokens_.IsValid(token); }));
+void TlsGate::CloseInvalid(uint64_t spared) {
+  relay_.CloseWhere(access_.ConnectionsOf([this, spared](const Caller& caller) {
+    return caller.connection == spared || caller.token == kOfAuthority ||
+           tokens_.IsValid(caller.token);
+  }));
 }
 
 void TlsGate::Run() {

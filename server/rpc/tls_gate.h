@@ -53,8 +53,9 @@ class TlsGate {
   // Takes a connection, which is non-blocking, and owns it.
   void Take(int connection);
 
-  // Closes the connections of tokens that have been revoked or replaced, or have expired.
-  void CloseInvalid();
+  // Closes the connections of tokens that have been revoked or replaced, or have expired, but
+  // `spared`.
+  void CloseInvalid(uint64_t spared = 0);
 
  private:
   struct Handshake;

@@ -187,9 +187,12 @@ TEST_F(AccessControlTest, NoTokenHoldsEveryConnection) {
 TEST_F(AccessControlTest, ChoosesConnectionsByTheirToken) {
   Peer(1, Role::kRead, 11);
   Peer(2, Role::kRead, 12);
-  const auto chosen = access_.ConnectionsOf([](int64_t token) { return token != 2; });
+  Peer(3, Role::kRead, 13);
+  const auto chosen = access_.ConnectionsOf(
+      [](const Caller& caller) { return caller.token != 2 && caller.connection != 13; });
   EXPECT_FALSE(chosen(11));
   EXPECT_TRUE(chosen(12));
+  EXPECT_TRUE(chosen(13));
 }
 
 }  // namespace

@@ -28,13 +28,17 @@ class TokenIssuerTest : public testing::Test {
   std::unique_ptr<Store> store_ = Store::Open(database_.path()).value();
   std::unique_ptr<TokenRegistry> tokens_ = TokenRegistry::Load(*store_, clock_).value();
   int num_changes_ = 0;
+  uint64_t asking_ = 0;
   TokenIssuer issuer_{{.folder = std::filesystem::path(database_.path()).parent_path().string(),
                        .certificate = {},
                        .host = "host",
                        .port = 5},
                       *tokens_,
                       clock_,
-                      [this] { ++num_changes_; }};
+                      [this](uint64_t asking) {
+                        ++num_changes_;
+                        asking_ = asking;
+                      }};
 };
 
 TEST_F(TokenIssuerTest, TheFirstStartMakesATokenForEachRole) {
@@ -63,8 +67,9 @@ TEST_F(TokenIssuerTest, FilesFollowTheirTokens) {
   EXPECT_EQ(num_changes_, 1);
   EXPECT_NE(LineOf("work"), before);
   EXPECT_EQ(LineOf("work"), "hpo-worker --join " + rotated->join);
-  ASSERT_TRUE(issuer_.Revoke("work").ok());
+  ASSERT_TRUE(issuer_.Revoke("work", /*asking=*/7).ok());
   EXPECT_EQ(num_changes_, 2);
+  EXPECT_EQ(asking_, 7U);
   EXPECT_FALSE(std::filesystem::exists(issuer_.FileOf("work")));
 }
 
