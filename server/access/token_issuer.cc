@@ -110,15 +110,18 @@ absl::StatusOr<NewToken> TokenIssuer::Create(const std::string& name, Role role,
 absl::StatusOr<NewToken> TokenIssuer::Rotate(const std::string& name, absl::Duration grace,
                                              std::optional<absl::Duration> lifetime,
                                              uint64_t asking) {
+  // Before the old secret ends: a worker whose connection is closed reads the file again, and ends
+  // where it finds a secret that is refused.
+  const auto write = [this, &name](const tls::Secret& secret) -> absl::Status {
+    std::error_code error;
+    if (!std::filesystem::exists(FileOf(name), error)) return absl::OkStatus();
+    HPO_ASSIGN_OR_RETURN(const NewToken made, Describe(name, secret));
+    return WriteLine(FileOf(name), JoinCommand(made.token.role, made.join));
+  };
   HPO_ASSIGN_OR_RETURN(const tls::Secret secret,
-                       tokens_.Rotate(name, grace, ExpiryAfter(lifetime)));
+                       tokens_.Rotate(name, grace, ExpiryAfter(lifetime), write));
   if (changed_) changed_(asking);
-  HPO_ASSIGN_OR_RETURN(NewToken made, Describe(name, secret));
-  std::error_code error;
-  if (std::filesystem::exists(FileOf(name), error)) {
-    HPO_RETURN_IF_ERROR(WriteLine(FileOf(name), JoinCommand(made.token.role, made.join)));
-  }
-  return made;
+  return Describe(name, secret);
 }
 
 absl::Status TokenIssuer::Revoke(const std::string& name, uint64_t asking) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "common/tls/identity.h"
 #include "tests/fakes/simulated_clock.h"
 #include "tests/fakes/temporary_database.h"
 
@@ -29,6 +30,7 @@ class TokenIssuerTest : public testing::Test {
   std::unique_ptr<TokenRegistry> tokens_ = TokenRegistry::Load(*store_, clock_).value();
   int num_changes_ = 0;
   uint64_t asking_ = 0;
+  std::string line_at_change_;
   TokenIssuer issuer_{{.folder = std::filesystem::path(database_.path()).parent_path().string(),
                        .certificate = {},
                        .host = "host",
@@ -38,6 +40,7 @@ class TokenIssuerTest : public testing::Test {
                       [this](uint64_t asking) {
                         ++num_changes_;
                         asking_ = asking;
+                        line_at_change_ = LineOf("work");
                       }};
 };
 
@@ -71,6 +74,24 @@ TEST_F(TokenIssuerTest, FilesFollowTheirTokens) {
   EXPECT_EQ(num_changes_, 2);
   EXPECT_EQ(asking_, 7U);
   EXPECT_FALSE(std::filesystem::exists(issuer_.FileOf("work")));
+}
+
+TEST_F(TokenIssuerTest, TheFileIsNewBeforeTheOldSecretEnds) {
+  ASSERT_TRUE(issuer_.MakeFirstTokens().ok());
+  ASSERT_TRUE(issuer_.Rotate("work", absl::ZeroDuration(), std::nullopt).ok());
+  EXPECT_EQ(line_at_change_, LineOf("work"));
+}
+
+TEST_F(TokenIssuerTest, WhereTheFileCannotBeWrittenTheOldSecretWorks) {
+  ASSERT_TRUE(issuer_.MakeFirstTokens().ok());
+  const tls::Secret old = tls::ParseJoinString(LineOf("work"))->secret;
+  std::filesystem::remove(issuer_.FileOf("work"));
+  std::filesystem::create_directories(issuer_.FileOf("work") + "/x");
+  EXPECT_FALSE(issuer_.Rotate("work", absl::ZeroDuration(), std::nullopt).ok());
+  const tls::Identity identity = tls::DeriveClientIdentity(old).value();
+  EXPECT_EQ(tokens_->Admit(tls::KeyDigest(identity.certificate.get())).verdict,
+            Admission::Verdict::kAdmitted);
+  EXPECT_EQ(num_changes_, 0);
 }
 
 TEST_F(TokenIssuerTest, FilesNameTheAddressAndTheCertificateOfThisStart) {
