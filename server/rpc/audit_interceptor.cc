@@ -5,50 +5,16 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/grpcpp.h"
 #include "server/access/method_roles.h"
+#include "server/rpc/audit_subject.h"
 
 namespace hpo::server {
 namespace {
 
 using grpc::experimental::InterceptionHookPoints;
 using grpc::experimental::InterceptorBatchMethods;
-
-// What a request is about, by the fields that name it: "study=criteria number=12".
-std::string SubjectOf(const google::protobuf::Message& request) {
-  std::string subject;
-  for (const char* name : {"name", "study", "number", "study_name", "study_id", "trial_id",
-                           "worker", "order", "role"}) {
-    const auto* const field = request.GetDescriptor()->FindFieldByName(name);
-    if (field == nullptr || field->is_repeated()) continue;
-    std::string value;
-    const auto& reflection = *request.GetReflection();
-    using Field = google::protobuf::FieldDescriptor;
-    switch (field->cpp_type()) {
-      case Field::CPPTYPE_STRING:
-        value = reflection.GetString(request, field);
-        break;
-      case Field::CPPTYPE_INT64:
-        value = absl::StrCat(reflection.GetInt64(request, field));
-        break;
-      case Field::CPPTYPE_ENUM:
-        value = reflection.GetEnum(request, field)->name();
-        break;
-      default:
-        continue;
-    }
-    if (!value.empty()) absl::StrAppend(&subject, subject.empty() ? "" : " ", name, "=", value);
-  }
-  return subject;
-}
-
-std::string SubjectOfAnswer(const google::protobuf::Message& answer) {
-  const auto* const study = answer.GetDescriptor()->FindFieldByName("study");
-  if (study == nullptr || study->message_type() == nullptr || study->is_repeated()) return "";
-  return SubjectOf(answer.GetReflection()->GetMessage(answer, study));
-}
 
 // One call.
 class AuditInterceptor final : public grpc::experimental::Interceptor {
@@ -67,7 +33,6 @@ class AuditInterceptor final : public grpc::experimental::Interceptor {
       if (message != nullptr && subject_.empty()) subject_ = SubjectOf(*message);
     }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_MESSAGE)) {
-      // A study that is created has its name in a file; the answer says it.
       const auto* const answer =
           static_cast<const google::protobuf::Message*>(methods->GetSendMessage());
       if (answer != nullptr && subject_.empty()) subject_ = SubjectOfAnswer(*answer);

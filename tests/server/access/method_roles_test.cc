@@ -55,6 +55,14 @@ TEST(MethodRoles, ReadersChangeNothing) {
   }
 }
 
+TEST(MethodRoles, WhatWritersAloneMayDoIsAudited) {
+  for (const MethodRule& rule : AllMethodRules()) {
+    if (rule.role == Role::kWrite) {
+      EXPECT_TRUE(rule.is_change) << rule.method;
+    }
+  }
+}
+
 TEST(MethodRoles, WhoIncludesWhom) {
   const struct {
     Role role;
