@@ -24,6 +24,7 @@
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "server/access/message_guard.h"
+#include "server/rpc/address_group.h"
 #include "server/rpc/connection_acceptor.h"
 #include "spdlog/spdlog.h"
 
@@ -52,8 +53,6 @@ std::string AddressOf(int connection) {
   }
   return "unix";
 }
-
-std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
 // Two connected sockets. For the second one, the name of its peer is `name`.
 //   AlreadyExists  somebody has the name
@@ -198,16 +197,20 @@ void TlsGate::Begin(int connection) {
   setsockopt(connection, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
   epoll_event event{.events = EPOLLIN, .data = {.u64 = id}};
   epoll_ctl(epoll_, EPOLL_CTL_ADD, connection, &event);
-  by_host_[HostOf(handshake->client.from)].insert(id);
+  by_group_[AddressGroupOf(handshake->client.from)].insert(id);
   pending_.emplace(id, std::move(handshake));
 }
 
-// The oldest of the address that has most of them: a stranger with many connections makes room
-// among its own.
+// The oldest of the groups that have most of them: a stranger with many connections makes room among
+// its own, and where there are many strangers, whoever has had the most time does.
 void TlsGate::MakeRoom() {
   const auto most = std::max_element(
-      by_host_.begin(), by_host_.end(),
-      [](const auto& one, const auto& other) { return one.second.size() < other.second.size(); });
+      by_group_.begin(), by_group_.end(),
+      [](const auto& one, const auto& other) {
+        const size_t sizes[] = {one.second.size(), other.second.size()};
+        return sizes[0] != sizes[1] ? sizes[0] < sizes[1]
+                                    : *one.second.begin() > *other.second.begin();
+      });
   const uint64_t oldest = *most->second.begin();
   Refuse(*pending_.at(oldest), "too many connections at once that have not proved a token");
   Drop(oldest);
@@ -215,9 +218,9 @@ void TlsGate::MakeRoom() {
 
 void TlsGate::Drop(uint64_t id) {
   const auto handshake = pending_.find(id);
-  const auto host = by_host_.find(HostOf(handshake->second->client.from));
-  host->second.erase(id);
-  if (host->second.empty()) by_host_.erase(host);
+  const auto group = by_group_.find(AddressGroupOf(handshake->second->client.from));
+  group->second.erase(id);
+  if (group->second.empty()) by_group_.erase(group);
   pending_.erase(handshake);
 }
 

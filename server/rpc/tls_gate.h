@@ -29,8 +29,8 @@ struct GateOptions {
   tls::Identity identity;
   std::string client_ca_file;  // see ClientVerifier
   absl::Duration handshake_timeout = absl::Seconds(10);
-  // Connections whose handshake is not complete: the oldest of the address that has most of them
-  // makes room for the next one.
+  // Connections whose handshake is not complete: the oldest of those address groups that have most
+  // of them makes room for the next one.
   size_t most_pending = 256;
   int most_connections = 3333;  // of all that have proved a token; see AccessControl
   int64_t bytes_per_second = int64_t{256} << 20;  // from each client
@@ -87,7 +87,7 @@ class TlsGate {
   const int wake_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, std::unique_ptr<Handshake>> pending_;  // by id, which grows with age
-  std::map<std::string, std::set<uint64_t>> by_host_;       // ids of pending_
+  std::map<std::string, std::set<uint64_t>> by_group_;      // ids of pending_, by AddressGroupOf
   absl::Mutex mutex_;
   std::vector<int> taken_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

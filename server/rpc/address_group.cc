@@ -1,0 +1,32 @@
+#include "server/rpc/address_group.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace hpo::server {
+namespace {
+
+constexpr size_t kNetworkBytes = 8;
+
+}  // namespace
+
+std::string AddressGroupOf(absl::string_view address) {
+  absl::string_view host = address.substr(0, address.rfind(':'));
+  if (!absl::ConsumePrefix(&host, "[")) return std::string(host);
+  absl::ConsumeSuffix(&host, "]");
+  in6_addr ip{};
+  if (inet_pton(AF_INET6, std::string(host).c_str(), &ip) != 1) return std::string(host);
+  if (IN6_IS_ADDR_V4MAPPED(&ip)) return std::string(host.substr(host.rfind(':') + 1));
+  std::fill(std::begin(ip.s6_addr) + kNetworkBytes, std::end(ip.s6_addr), uint8_t{0});
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  return absl::StrCat(inet_ntop(AF_INET6, &ip, text.data(), text.size()), "/64");
+}
+
+}  // namespace hpo::server
