@@ -21,6 +21,15 @@ constexpr int kPartOfAdmins = 16;  // of connections
 // has. No token can take all, and one that is alone gets two thirds.
 bool MayTakeOneMore(int held, int left) { return held < 2 * left; }
 
+absl::Status Expired(const Caller& caller) {
+  if (caller.token < 0) {
+    return absl::UnauthenticatedError(absl::StrCat("the ", caller.name, " has expired"));
+  }
+  return absl::UnauthenticatedError(absl::StrCat(
+      "the token '", caller.name,
+      "' has expired; an administrator renews it: hpo admin token rotate ", caller.name));
+}
+
 absl::Status Denied(const Caller& caller, absl::string_view method, Role needed) {
   return absl::PermissionDeniedError(absl::StrCat(
       "the token '", caller.name, "' has the role ", RoleName(caller.role), ", and ",
@@ -104,10 +113,8 @@ absl::StatusOr<AccessControl::Permit> AccessControl::Allow(absl::string_view met
   absl::Status allowed;
   if (!rule) {
     allowed = absl::UnimplementedError(absl::StrCat("no rule says who may call ", method));
-  } else if (caller->expires <= clock_.Now()) {
-    allowed = absl::UnauthenticatedError(absl::StrCat(
-        "the token '", caller->name,
-        "' has expired; an administrator renews it: hpo admin token rotate ", caller->name));
+  } else if (!IsCurrent(*caller)) {
+    allowed = Expired(*caller);
   } else if (!Includes(caller->role, rule->role)) {
     allowed = Denied(*caller, method, rule->role);
   } else {

@@ -22,12 +22,10 @@
 
 namespace hpo::server {
 
-// The token of those that were admitted by a certificate of an authority.
-constexpr int64_t kOfAuthority = -1;
-
 // Who makes a call.
 struct Caller {
-  int64_t token = 0;  // 0: without one, on this machine
+  // 0: without one, on this machine; below 0: by a certificate of an authority, and each has its own.
+  int64_t token = 0;
   std::string name;
   Role role = Role::kAdmin;
   std::string from;  // an address
@@ -95,6 +93,9 @@ class AccessControl {
 
   // Who is at the other end; nullopt: a TLS connection that has gone.
   std::optional<Caller> CallerAt(absl::string_view peer) const;
+
+  // Whether the caller's token or certificate has not expired.
+  bool IsCurrent(const Caller& caller) const { return caller.expires > clock_.Now(); }
 
   AuditLog& audit() const { return audit_; }
 

@@ -147,8 +147,9 @@ void TlsGate::Take(int connection) {
 
 void TlsGate::CloseInvalid(uint64_t spared) {
   relay_.CloseWhere(access_.ConnectionsOf([this, spared](const Caller& caller) {
-    return caller.connection == spared || caller.token == kOfAuthority ||
-           tokens_.IsValid(caller.token);
+    const bool by_certificate = caller.token < 0;
+    return caller.connection == spared ||
+           (by_certificate ? access_.IsCurrent(caller) : tokens_.IsValid(caller.token));
   }));
 }
 
