@@ -1,5 +1,5 @@
-// Join strings of servers (common/tls/join_string.h) are secrets. Where one stands in a place that is
-// printed, sent to a server or written into a script, the program has to refuse it unseen.
+// Join strings of servers (common/tls/join_string.h) are secrets. Where one stands in a place that
+// is printed, sent to a server or written into a script, the program has to refuse it unseen.
 #pragma once
 
 #include <optional>

@@ -24,7 +24,8 @@ namespace hpo::server {
 
 // Who makes a call.
 struct Caller {
-  // 0: without one, on this machine; below 0: by a certificate of an authority, and each has its own.
+  // 0: without one, on this machine; below 0: by a certificate of an authority, and each has its
+  // own.
   int64_t token = 0;
   std::string name;
   Role role = Role::kAdmin;
@@ -57,8 +58,8 @@ class AccessControl {
   void LimitConnections(int most);
 
   // A connection that the TLS handshake has admitted. The name of its end that faces gRPC, without
-  // the leading NUL of the abstract namespace: gRPC names the peer of its calls by it. It is random,
-  // as every user of this machine can bind a name that can be foreseen. Entered again, a
+  // the leading NUL of the abstract namespace: gRPC names the peer of its calls by it. It is
+  // random, as every user of this machine can bind a name that can be foreseen. Entered again, a
   // connection gets another name.
   //   ResourceExhausted  the token has too many
   absl::StatusOr<std::string> Enter(Caller caller, uint64_t connection);

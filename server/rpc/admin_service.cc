@@ -70,9 +70,8 @@ grpc::Status AdminServiceImpl::RotateToken(grpc::ServerContext* context,
   HPO_RPC_ASSIGN(TokenIssuer* const issuer, api_.Issuer());
   std::optional<absl::Duration> lifetime;
   if (request->has_lifetime()) lifetime = FromProto(request->lifetime());
-  HPO_RPC_ASSIGN(const NewToken made,
-                 issuer->Rotate(request->name(), FromProto(request->grace()), lifetime,
-                                hpo_permit->caller().connection));
+  HPO_RPC_ASSIGN(const NewToken made, issuer->Rotate(request->name(), FromProto(request->grace()),
+                                                     lifetime, hpo_permit->caller().connection));
   *response->mutable_token() = ToProto(made.token);
   response->set_join(made.join);
   return grpc::Status::OK;

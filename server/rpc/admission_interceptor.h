@@ -1,5 +1,5 @@
-// Brings the services of gRPC itself, health and reflection, under the table of roles and the limits
-// of clients. Each method of ours asks AccessControl by itself (rpc_macros.h); those cannot.
+// Brings the services of gRPC itself, health and reflection, under the table of roles and the
+// limits of clients. Each method of ours asks AccessControl by itself (rpc_macros.h); those cannot.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Which token each worker's session is of: whoever learns a session, or the key of a worker's process,
-// can do nothing with it by another token. Thread-safe.
+// Which token each worker's session is of: whoever learns a session, or the key of a worker's
+// process, can do nothing with it by another token. Thread-safe.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@ struct RegisteringProcess {
   std::string predecessor;  // NamedProcess
 };
 
-// A token is known by its name: with a new secret it is the same one. Callers without one are of the
-// server's machine and may do everything.
+// A token is known by its name: with a new secret it is the same one. Callers without one are of
+// the server's machine and may do everything.
 class SessionOwners {
  public:
   // Takes the predecessor out of `process` where that is of another token: the name has to be free
@@ -45,7 +45,7 @@ class SessionOwners {
   static bool IsOfAnother(const Caller& caller, const Owned& owned);
 
   mutable absl::Mutex mutex_;
-  std::map<std::string, Owned> by_worker_ ABSL_GUARDED_BY(mutex_);  // the latest of each name
+  std::map<std::string, Owned> by_worker_ ABSL_GUARDED_BY(mutex_);        // the latest of each name
   std::map<std::string, std::string> worker_of_ ABSL_GUARDED_BY(mutex_);  // by session
 };
 

@@ -202,12 +202,11 @@ void TlsGate::Begin(int connection) {
   pending_.emplace(id, std::move(handshake));
 }
 
-// The oldest of the groups that have most of them: a stranger with many connections makes room among
-// its own, and where there are many strangers, whoever has had the most time does.
+// The oldest of the groups that have most of them: a stranger with many connections makes room
+// among its own, and where there are many strangers, whoever has had the most time does.
 void TlsGate::MakeRoom() {
-  const auto most = std::max_element(
-      by_group_.begin(), by_group_.end(),
-      [](const auto& one, const auto& other) {
+  const auto most =
+      std::max_element(by_group_.begin(), by_group_.end(), [](const auto& one, const auto& other) {
         const size_t sizes[] = {one.second.size(), other.second.size()};
         return sizes[0] != sizes[1] ? sizes[0] < sizes[1]
                                     : *one.second.begin() > *other.second.begin();
@@ -253,8 +252,7 @@ void TlsGate::Continue(Handshake& handshake) {
   Drop(handshake.id);
 }
 
-void TlsGate::Refuse(const Handshake& handshake, const std::string& why,
-                     absl::StatusCode code) {
+void TlsGate::Refuse(const Handshake& handshake, const std::string& why, absl::StatusCode code) {
   const bool is_known = handshake.client.caller.has_value();
   access_.audit().WriteSparingly(
       {.event = "handshake",
