@@ -1,4 +1,4 @@
-// Tested by tests/server/rpc/tls_gate_test.cc.
+// Tested by tests/server/gate/tls_gate_test.cc.
 #include "server/access/client_verifier.h"
 
 #include <openssl/err.h>

@@ -1,4 +1,4 @@
-// Tested by tests/server/rpc/tls_gate_test.cc.
+// Tested by tests/server/gate/tls_gate_test.cc.
 #include "server/rpc/admission_interceptor.h"
 
 #include <optional>

@@ -18,12 +18,12 @@
 #include "server/api/fleet_api.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
+#include "server/gate/connection_acceptor.h"
+#include "server/gate/tls_gate.h"
 #include "server/rpc/admin_service.h"
-#include "server/rpc/connection_acceptor.h"
 #include "server/rpc/fleet_service.h"
 #include "server/rpc/optuna_service.h"
 #include "server/rpc/study_service.h"
-#include "server/rpc/tls_gate.h"
 #include "server/rpc/worker_service.h"
 
 namespace hpo::server {

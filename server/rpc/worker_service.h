@@ -5,9 +5,9 @@
 
 #include "hpo/v1/worker.grpc.pb.h"
 #include "server/access/access_control.h"
+#include "server/access/session_owners.h"
 #include "server/api/study_queries.h"
 #include "server/api/worker_api.h"
-#include "server/rpc/session_owners.h"
 #include "server/rpc/session_streams.h"
 
 namespace hpo::server {

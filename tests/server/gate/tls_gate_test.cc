@@ -1,4 +1,4 @@
-#include "server/rpc/tls_gate.h"
+#include "server/gate/tls_gate.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>

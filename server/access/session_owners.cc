@@ -1,4 +1,4 @@
-#include "server/rpc/session_owners.h"
+#include "server/access/session_owners.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -1,6 +1,5 @@
-#include "server/rpc/tls_gate.h"
+#include "server/gate/tls_gate.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
@@ -9,14 +8,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstddef>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,8 +19,9 @@
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "server/access/message_guard.h"
-#include "server/rpc/address_group.h"
-#include "server/rpc/connection_acceptor.h"
+#include "server/gate/address_group.h"
+#include "server/gate/connection_acceptor.h"
+#include "server/gate/named_pair.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo::server {
@@ -36,48 +32,24 @@ constexpr int64_t kToleratedFactor = 2;  // of the limit of a message
 constexpr int kLowPriority = 10;         // of nice(2)
 constexpr int kMostNames = 4;            // tried for a connection
 
-std::string AddressOf(int connection) {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof(storage);
-  if (getpeername(connection, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return "gone";
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (storage.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(storage);
-    inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-    return absl::StrCat(text.data(), ":", ntohs(v4.sin_port));
-  }
-  if (storage.ss_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(storage);
-    inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
-    return absl::StrCat("[", text.data(), "]:", ntohs(v6.sin6_port));
-  }
-  return "unix";
-}
-
-// Two connected sockets. For the second one, the name of its peer is `name`.
-//   AlreadyExists  somebody has the name
-//   Unavailable    what else the system says
-absl::StatusOr<std::pair<int, int>> NamedPair(const std::string& name) {
-  std::array<int, 2> ends{};
-  constexpr int kKind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
-  const auto failed = [](const char* call, int error) {
-    return absl::UnavailableError(
-        absl::StrCat("the server cannot serve the connection: ", call, ": ", std::strerror(error)));
+// Refuses messages of a client that are too long.
+std::function<bool(const char*, size_t)> GuardOf(AccessControl& access, const Caller& caller) {
+  return [&access, caller, guard = MessageGuard()](const char* data, size_t size) mutable {
+    const int64_t longest = guard.Take(data, size);
+    if (longest <= kMessageLimit.most) return true;
+    access.audit().WriteSparingly(
+        {.event = "refused",
+         .who = caller.name,
+         .role = std::string(RoleName(caller.role)),
+         .from = caller.from,
+         .method = "",
+         .what = "",
+         .result = "RESOURCE_EXHAUSTED",
+         .why = absl::StrCat("a message of ", longest, " bytes, and the most is ",
+                             kMessageLimit.most)});
+    // gRPC answers those that are a little too long, which it keeps in memory until then.
+    return longest <= kToleratedFactor * kMessageLimit.most;
   };
-  if (socketpair(AF_UNIX, kKind, 0, ends.data()) != 0) return failed("socketpair", errno);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(),
-              std::min(name.size(), sizeof(address.sun_path) - 1));
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (bind(ends[0], reinterpret_cast<const sockaddr*>(&address), size) == 0) {
-    return std::pair(ends[0], ends[1]);
-  }
-  const int error = errno;
-  close(ends[0]);
-  close(ends[1]);
-  if (error != EADDRINUSE) return failed("bind", error);
-  return absl::AlreadyExistsError("another program has bound the name of the connection");
 }
 
 }  // namespace
@@ -191,7 +163,7 @@ void TlsGate::Begin(int connection) {
   auto handshake = std::make_unique<Handshake>();
   handshake->id = id;
   handshake->socket = connection;
-  handshake->client.from = AddressOf(connection);
+  handshake->client.from = PeerAddressOf(connection);
   handshake->deadline = absl::Now() + options_.handshake_timeout;
   const int on = 1;
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -293,26 +265,7 @@ void TlsGate::Admit(Handshake& handshake) {
               .plain_socket = ends->first,
               .id = handshake.id,
               .bytes_per_second = options_.bytes_per_second,
-              .admits = GuardOf(*handshake.client.caller)});
-}
-
-std::function<bool(const char*, size_t)> TlsGate::GuardOf(const Caller& caller) {
-  return [this, caller, guard = MessageGuard()](const char* data, size_t size) mutable {
-    const int64_t longest = guard.Take(data, size);
-    if (longest <= kMessageLimit.most) return true;
-    access_.audit().WriteSparingly(
-        {.event = "refused",
-         .who = caller.name,
-         .role = std::string(RoleName(caller.role)),
-         .from = caller.from,
-         .method = "",
-         .what = "",
-         .result = "RESOURCE_EXHAUSTED",
-         .why = absl::StrCat("a message of ", longest, " bytes, and the most is ",
-                             kMessageLimit.most)});
-    // gRPC answers those that are a little too long, which it keeps in memory until then.
-    return longest <= kToleratedFactor * kMessageLimit.most;
-  };
+              .admits = GuardOf(access_, *handshake.client.caller)});
 }
 
 int TlsGate::EndLate() {

@@ -69,8 +69,6 @@ class TlsGate {
   void Begin(int connection);
   void Continue(Handshake& handshake);
   void Admit(Handshake& handshake);
-  // Refuses messages of a client that are too long.
-  std::function<bool(const char*, size_t)> GuardOf(const Caller& caller);
   void Refuse(const Handshake& handshake, const std::string& why,
               absl::StatusCode code = absl::StatusCode::kUnauthenticated);
   void MakeRoom();

@@ -1,4 +1,4 @@
-#include "server/rpc/session_owners.h"
+#include "server/access/session_owners.h"
 
 #include <gtest/gtest.h>
 

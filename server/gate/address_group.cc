@@ -1,7 +1,8 @@
-#include "server/rpc/address_group.h"
+#include "server/gate/address_group.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,24 @@ namespace {
 constexpr size_t kNetworkBytes = 8;
 
 }  // namespace
+
+std::string PeerAddressOf(int connection) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof(storage);
+  if (getpeername(connection, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return "gone";
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (storage.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(storage);
+    inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
+    return absl::StrCat(text.data(), ":", ntohs(v4.sin_port));
+  }
+  if (storage.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(storage);
+    inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
+    return absl::StrCat("[", text.data(), "]:", ntohs(v6.sin6_port));
+  }
+  return "unix";
+}
 
 std::string AddressGroupOf(absl::string_view address) {
   absl::string_view host = address.substr(0, address.rfind(':'));

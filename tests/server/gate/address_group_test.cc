@@ -1,4 +1,4 @@
-#include "server/rpc/address_group.h"
+#include "server/gate/address_group.h"
 
 #include <gtest/gtest.h>
 
