@@ -298,6 +298,24 @@ class Calls(Secured):
                             result="ALREADY_EXISTS")
         self.assertTrue(owner.finish(assignment, uuid.uuid4().hex, 0.5)["stored"])
 
+    def test_a_session_is_of_its_token(self):
+        """A thief who knows a process' session and key, but has another token."""
+        owner = self.worker(self.one, "owner")
+        assignment, _ = owner.acquire(uuid.uuid4().hex)
+        thief = Worker(self.other, "owner")
+        self.addCleanup(thief.close)
+        thief.session = owner.session
+        self.fails(grpc.StatusCode.PERMISSION_DENIED, thief.acquire, uuid.uuid4().hex)
+        self.fails(grpc.StatusCode.PERMISSION_DENIED, thief.beat, [assignment])
+        thief.instance = owner.instance
+        self.fails(grpc.StatusCode.PERMISSION_DENIED, thief.register)
+        for method in ("AcquireTrial", "Heartbeat", "RegisterWorker"):
+            self.assert_audited(event="refused", who="other", method=method, result="PERMISSION_DENIED",
+                                why="has registered by another token")
+        thief.instance, thief.registered = uuid.uuid4().hex, owner.instance
+        self.fails(grpc.StatusCode.UNAVAILABLE, thief.register)
+        self.assertTrue(owner.finish(assignment, uuid.uuid4().hex, 0.5)["stored"])
+
     def test_a_hundred_megabytes_are_refused_and_others_are_served(self):
         big = grpc.insecure_channel(self.one, [("grpc.max_send_message_length", -1)])
         self.addCleanup(big.close)
