@@ -141,14 +141,15 @@ class OwnCertificates(Secured):
         end = time.monotonic() + SHORT_LIFE_S
         short = self.authority.client("short", "read", days=1, now=f"-{24 * 3600 - SHORT_LIFE_S}s")
         long = self.authority.client("long", "read")
-        ends = {}
+        ends, streams = {}, {}
         with contextlib.ExitStack() as opened:
             for name, identity in (("short", short), ("long", long)):
                 channel = opened.enter_context(grpc.secure_channel(self.address, self.credentials(identity)))
                 stream = channel.unary_stream("/hpo.v1.StudyService/WatchStudy")(b"\x0a\x03toy", timeout=DEADLINE_S)
+                streams[name] = stream
                 stream.add_callback(lambda name=name: ends.setdefault(name, time.monotonic()))
             wait_until(lambda: "short" in ends, "the end of the stream", SHORT_LIFE_S + 10)
-            self.assertGreater(ends["short"], end - 2)
+            self.assertGreater(ends["short"], end - 2, streams["short"].details())
             self.assertNotIn("long", ends)
 
     def credentials(self, identity):
