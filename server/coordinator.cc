@@ -217,7 +217,7 @@ absl::Status Coordinator::Serve(const CoordinatorOptions& options) {
   if (!place) return ServePage(options, "");
   SetAdvertised(options.security, rpc_->addresses()[*place], issuer);
   issuer_ = std::make_unique<TokenIssuer>(std::move(issuer), *tokens_, clock_,
-                                          [this] { rpc_->CloseInvalid(); });
+                                          [this](uint64_t asking) { rpc_->CloseInvalid(asking); });
   admin_.SetIssuer(issuer_.get());
   HPO_RETURN_IF_ERROR(issuer_->MakeFirstTokens());
   HPO_RETURN_IF_ERROR(issuer_->RefreshFiles());

@@ -77,14 +77,16 @@ absl::StatusOr<std::unique_ptr<FleetEngine>> FindEngine(EngineMeans means,
                                             absl::StrJoin(programs, ", "), " in PATH"));
   }
   if (found.size() == 1) return MakeEngine(found.front(), std::move(means));
+  std::string silent;  // what those say that do not answer
   for (const std::string& name : found) {
     HPO_ASSIGN_OR_RETURN(std::unique_ptr<FleetEngine> engine, MakeEngine(name, means));
     const absl::StatusOr<std::vector<NamedWorker>> workers = engine->List(fleet);
     if (workers.ok() && !workers->empty()) return engine;
+    if (!workers.ok()) absl::StrAppend(&silent, "; ", name, ": ", workers.status().message());
   }
   return absl::NotFoundError(absl::StrCat(fleet.empty() ? "no fleet" : "no fleet " + fleet, " on ",
                                           absl::StrJoin(found, ", "),
-                                          "; --engine shows what one of them says"));
+                                          "; --engine shows what one of them says", silent));
 }
 
 }  // namespace hpo::cli

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/spelling.h"
 #include "common/command_line/bounds.h"
+#include "common/command_line/misplaced_secret.h"
 
 namespace hpo {
 namespace {
@@ -87,6 +89,10 @@ void RefuseWrongIntegers(CLI::App& app) {
 
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
                                     std::ostream& out, std::ostream& err, int columns) {
+  if (const std::optional<std::string> misplaced = FindMisplacedSecret(argc, argv)) {
+    err << app.get_name() << ": " << *misplaced << "\n";
+    return kUsageExit;
+  }
   try {
     RefuseWrongIntegers(app);
     app.parse(argc, argv);

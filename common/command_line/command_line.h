@@ -20,7 +20,7 @@ constexpr int kUsageExit = 2;
 // the returned exit status:
 //   0  --help or --version; its text is on `out`, in lines of `columns`
 //   2  a wrong command line; one line is on `err`: "hpo: no option --sever; did you mean
-//   '--server'?"
+//   '--server'?" A join string in the wrong place is wrong, and is not shown.
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
                                     std::ostream& out, std::ostream& err,
                                     int columns = kTextColumns);

@@ -16,6 +16,20 @@ namespace hpo::server {
 namespace {
 
 constexpr char kAbstract[] = "unix-abstract:";
+constexpr int kPartOfAdmins = 16;  // of connections
+
+// Whether a token that has `held` of what all tokens share may have one more. `left`: what nobody
+// has. No token can take all, and one that is alone gets two thirds.
+bool MayTakeOneMore(int held, int left) { return held < 2 * left; }
+
+absl::Status Expired(const Caller& caller) {
+  if (caller.token < 0) {
+    return absl::UnauthenticatedError(absl::StrCat("the ", caller.name, " has expired"));
+  }
+  return absl::UnauthenticatedError(absl::StrCat(
+      "the token '", caller.name,
+      "' has expired; an administrator renews it: hpo admin token rotate ", caller.name));
+}
 
 absl::Status Denied(const Caller& caller, absl::string_view method, Role needed) {
   return absl::PermissionDeniedError(absl::StrCat(
@@ -30,12 +44,29 @@ AccessControl::AccessControl(AuditLog& audit, const Clock& clock, CallLimits lim
     : audit_(audit),
       clock_(clock),
       limits_(limits),
-      prefix_(absl::StrCat("hpo-peer-", RandomId())),
       page_prefix_(absl::StrCat("hpo-page-", RandomId())) {}
 
-std::string AccessControl::Enter(Caller caller, uint64_t connection) {
-  std::string peer = absl::StrCat(prefix_, "-", connection);
+void AccessControl::LimitConnections(int most) {
   absl::MutexLock lock(&mutex_);
+  most_connections_ = most;
+}
+
+absl::StatusOr<std::string> AccessControl::Enter(Caller caller, uint64_t connection) {
+  std::string peer = absl::StrCat("hpo-peer-", RandomId());
+  absl::MutexLock lock(&mutex_);
+  LeaveLocked(connection);
+  const int reserved =
+      caller.role == Role::kAdmin ? 0 : std::max(1, most_connections_ / kPartOfAdmins);
+  const int left = most_connections_ - reserved - static_cast<int>(peers_.size());
+  const auto open = open_.find(caller.token);
+  const int held = open == open_.end() ? 0 : open->second;
+  if (!MayTakeOneMore(held, left)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the token '", caller.name, "' has ", held,
+                     " connections, the most that it may have now; try again later"));
+  }
+  ++open_[caller.token];
+  caller.connection = connection;
   peers_[connection] = peer;
   connections_[peer] = {.caller = std::move(caller),
                         .calls_left = static_cast<double>(limits_.calls_per_second),
@@ -45,9 +76,16 @@ std::string AccessControl::Enter(Caller caller, uint64_t connection) {
 
 void AccessControl::Leave(uint64_t connection) {
   absl::MutexLock lock(&mutex_);
+  LeaveLocked(connection);
+}
+
+void AccessControl::LeaveLocked(uint64_t connection) {
   const auto peer = peers_.find(connection);
   if (peer == peers_.end()) return;
-  connections_.erase(peer->second);
+  const auto one = connections_.find(peer->second);
+  const auto open = open_.find(one->second.caller.token);
+  if (--open->second == 0) open_.erase(open);
+  connections_.erase(one);
   peers_.erase(peer);
 }
 
@@ -70,11 +108,11 @@ bool AccessControl::IsOfPage(absl::string_view peer) const {
 }
 
 std::function<bool(uint64_t)> AccessControl::ConnectionsOf(
-    const std::function<bool(int64_t)>& valid) const {
+    const std::function<bool(const Caller&)>& valid) const {
   std::set<uint64_t> chosen;
   absl::MutexLock lock(&mutex_);
   for (const auto& [connection, peer] : peers_) {
-    if (!valid(connections_.at(peer).caller.token)) chosen.insert(connection);
+    if (!valid(connections_.at(peer).caller)) chosen.insert(connection);
   }
   return [chosen = std::move(chosen)](uint64_t connection) { return chosen.contains(connection); };
 }
@@ -97,10 +135,8 @@ absl::StatusOr<AccessControl::Permit> AccessControl::Allow(absl::string_view met
   absl::Status allowed;
   if (!rule) {
     allowed = absl::UnimplementedError(absl::StrCat("no rule says who may call ", method));
-  } else if (caller->expires <= clock_.Now()) {
-    allowed = absl::UnauthenticatedError(absl::StrCat(
-        "the token '", caller->name,
-        "' has expired; an administrator renews it: hpo admin token rotate ", caller->name));
+  } else if (!IsCurrent(*caller)) {
+    allowed = Expired(*caller);
   } else if (!Includes(caller->role, rule->role)) {
     allowed = Denied(*caller, method, rule->role);
   } else {
@@ -120,12 +156,18 @@ absl::StatusOr<AccessControl::Permit> AccessControl::Allow(absl::string_view met
 
 absl::Status AccessControl::Take(absl::string_view peer, const Caller& caller) {
   absl::MutexLock lock(&mutex_);
-  if (caller.token == 0) return absl::OkStatus();
   int& in_flight = in_flight_[caller.token];
-  if (in_flight >= limits_.calls_in_flight) {
+  if (caller.token == 0) {
+    ++in_flight;
+    ++num_in_flight_;
+    return absl::OkStatus();
+  }
+  const int reserved = caller.role == Role::kAdmin ? 0 : limits_.calls_of_admins;
+  const int left = limits_.calls_in_flight - reserved - num_in_flight_;
+  if (!MayTakeOneMore(in_flight, left)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the token '", caller.name, "' has ", in_flight,
-                     " calls under way, the most that a token may have; try again later"));
+                     " calls under way, the most that it may have now; try again later"));
   }
   absl::ConsumePrefix(&peer, kAbstract);
   const auto connection = connections_.find(peer);
@@ -143,13 +185,15 @@ absl::Status AccessControl::Take(absl::string_view peer, const Caller& caller) {
   }
   one.calls_left -= 1.0;
   ++in_flight;
+  ++num_in_flight_;
   return absl::OkStatus();
 }
 
 void AccessControl::End(const Caller& caller) {
-  if (caller.token == 0) return;
   absl::MutexLock lock(&mutex_);
-  --in_flight_[caller.token];
+  --num_in_flight_;
+  const auto in_flight = in_flight_.find(caller.token);
+  if (--in_flight->second == 0) in_flight_.erase(in_flight);
 }
 
 }  // namespace hpo::server

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,19 +23,19 @@
 
 namespace hpo::server {
 
-// The token of those that were admitted by a certificate of an authority.
-constexpr int64_t kOfAuthority = -1;
-
 // The metadata by which a call from within the process names its caller (AccessControl::EnterPage).
 inline constexpr char kPeerKey[] = "hpo-peer";
 
 // Who makes a call.
 struct Caller {
-  int64_t token = 0;  // 0: without one, on this machine
+  // 0: without one, on this machine; below 0: by a certificate of an authority, and each has its
+  // own.
+  int64_t token = 0;
   std::string name;
   Role role = Role::kAdmin;
   std::string from;  // an address
   absl::Time expires = absl::InfiniteFuture();
+  uint64_t connection = 0;  // as it has entered; 0: without TLS
 
   // Whether a study of this caller may have a command, which workers run.
   bool MayNameCommands() const { return role == Role::kAdmin; }
@@ -42,7 +43,11 @@ struct Caller {
 
 struct CallLimits {
   int calls_per_second = 1000;  // of a connection, with as many at once after a second of silence
-  int calls_in_flight = 1024;   // of a token
+  // Calls under way of all clients; each may hold one of the server's threads. A token may have
+  // twice as many as are left: two thirds of all where it is alone, and another token gets some,
+  // too. Administrators alone may have the last `calls_of_admins`.
+  int calls_in_flight = 1984;
+  int calls_of_admins = 448;
 };
 
 // Thread-safe.
@@ -52,9 +57,16 @@ class AccessControl {
   // machine, or the operator has said --insecure.
   AccessControl(AuditLog& audit, const Clock& clock, CallLimits limits = {});
 
+  // Tokens share so many connections as they share calls (CallLimits); a sixteenth is for
+  // administrators alone. Without it there is no limit.
+  void LimitConnections(int most);
+
   // A connection that the TLS handshake has admitted. The name of its end that faces gRPC, without
-  // the leading NUL of the abstract namespace: gRPC names the peer of its calls by it.
-  std::string Enter(Caller caller, uint64_t connection);
+  // the leading NUL of the abstract namespace: gRPC names the peer of its calls by it. It is
+  // random, as every user of this machine can bind a name that can be foreseen. Entered again, a
+  // connection gets another name.
+  //   ResourceExhausted  the token has too many
+  absl::StatusOr<std::string> Enter(Caller caller, uint64_t connection);
   void Leave(uint64_t connection);
 
   // A caller whom the page's HTTP server has admitted, and who calls by way of it. The name by
@@ -65,9 +77,9 @@ class AccessControl {
   // Whether a name has the form of those that EnterPage gives.
   bool IsOfPage(absl::string_view peer) const;
 
-  // Connections of tokens that `valid` is false for.
+  // Connections of callers that `valid` is false for.
   std::function<bool(uint64_t)> ConnectionsOf(
-      const std::function<bool(int64_t token)>& valid) const;
+      const std::function<bool(const Caller&)>& valid) const;
 
   // A call that is under way, which counts until the permit is destroyed.
   class Permit {
@@ -96,6 +108,9 @@ class AccessControl {
   // Who is at the other end; nullopt: a TLS connection that has gone.
   std::optional<Caller> CallerAt(absl::string_view peer) const;
 
+  // Whether the caller's token or certificate has not expired.
+  bool IsCurrent(const Caller& caller) const { return caller.expires > clock_.Now(); }
+
   AuditLog& audit() const { return audit_; }
 
  private:
@@ -106,18 +121,21 @@ class AccessControl {
   };
 
   absl::Status Take(absl::string_view peer, const Caller& caller);
+  void LeaveLocked(uint64_t connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const Caller& caller);
 
   AuditLog& audit_;
   const Clock& clock_;
   const CallLimits limits_;
-  const std::string prefix_;
   const std::string page_prefix_;  // another one: sockets' names can be read by others
   std::atomic<uint64_t> next_page_ = 1;
   mutable absl::Mutex mutex_;
   std::map<uint64_t, std::string> peers_ ABSL_GUARDED_BY(mutex_);  // by connection
   std::map<std::string, Connection, std::less<>> connections_ ABSL_GUARDED_BY(mutex_);  // by peer
+  int most_connections_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<int>::max() / 2;
+  std::map<int64_t, int> open_ ABSL_GUARDED_BY(mutex_);       // connections by token
   std::map<int64_t, int> in_flight_ ABSL_GUARDED_BY(mutex_);  // calls by token
+  int num_in_flight_ ABSL_GUARDED_BY(mutex_) = 0;             // of all
 };
 
 }  // namespace hpo::server

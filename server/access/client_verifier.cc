@@ -1,10 +1,12 @@
-// Tested by tests/server/transport/tls_gate_test.cc.
+// Tested by tests/server/gate/tls_gate_test.cc.
 #include "server/access/client_verifier.h"
 
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
 #include <array>
+#include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +34,14 @@ std::string PartOf(const X509* certificate, int kind) {
   const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), kind, text.data(),
                                              static_cast<int>(text.size()));
   return size > 0 ? std::string(text.data()) : "";
+}
+
+// A number below 0 of the certificate, which its limits go by.
+int64_t TokenOf(X509* certificate) {
+  const tls::Digest digest = tls::CertificateDigest(certificate);
+  uint64_t number = 0;
+  std::memcpy(&number, digest.data(), sizeof(number));
+  return -1 - static_cast<int64_t>(number >> 1);
 }
 
 int Refuse(X509_STORE_CTX* presented, VerifiedClient& client, int error, std::string why) {
@@ -135,7 +145,7 @@ int ClientVerifier::VerifyCertificate(X509_STORE_CTX* presented, VerifiedClient&
                                PartOf(leaf, NID_commonName), "')"));
   }
   client.caller =
-      Caller{.token = kOfAuthority,
+      Caller{.token = TokenOf(leaf),
              .name = absl::StrCat("certificate:", PartOf(leaf, NID_commonName)),
              .role = RoleNamed(PartOf(leaf, NID_organizationalUnitName)).value_or(Role::kRead),
              .from = client.from,

@@ -67,14 +67,18 @@ constexpr MethodRule kRules[] = {
     {"/optuna.StorageService/GetStudySystemAttributes", Role::kRead, kNoChange},
     {"/optuna.StorageService/GetAllStudies", Role::kRead, kNoChange},
     {"/optuna.StorageService/CreateNewTrial", Role::kWrite, kChange},
-    {"/optuna.StorageService/SetTrialParameter", Role::kWrite, kNoChange},
+    {"/optuna.StorageService/SetTrialParameter", Role::kWrite, kChange},
     {"/optuna.StorageService/GetTrialIdFromStudyIdTrialNumber", Role::kRead, kNoChange},
     {"/optuna.StorageService/SetTrialStateValues", Role::kWrite, kChange},
-    {"/optuna.StorageService/SetTrialIntermediateValue", Role::kWrite, kNoChange},
-    {"/optuna.StorageService/SetTrialUserAttribute", Role::kWrite, kNoChange},
-    {"/optuna.StorageService/SetTrialSystemAttribute", Role::kWrite, kNoChange},
+    {"/optuna.StorageService/SetTrialIntermediateValue", Role::kWrite, kChange},
+    {"/optuna.StorageService/SetTrialUserAttribute", Role::kWrite, kChange},
+    {"/optuna.StorageService/SetTrialSystemAttribute", Role::kWrite, kChange},
     {"/optuna.StorageService/GetTrial", Role::kRead, kNoChange},
     {"/optuna.StorageService/GetTrials", Role::kRead, kNoChange},
+    // gRPC's own services.
+    {"/grpc.health.v1.Health/Check", Role::kRead, kNoChange},
+    {"/grpc.health.v1.Health/Watch", Role::kRead, kNoChange},
+    {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Role::kRead, kNoChange},
 };
 
 }  // namespace

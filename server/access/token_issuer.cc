@@ -108,21 +108,25 @@ absl::StatusOr<NewToken> TokenIssuer::Create(const std::string& name, Role role,
 }
 
 absl::StatusOr<NewToken> TokenIssuer::Rotate(const std::string& name, absl::Duration grace,
-                                             std::optional<absl::Duration> lifetime) {
+                                             std::optional<absl::Duration> lifetime,
+                                             uint64_t asking) {
+  // Before the old secret ends: a worker whose connection is closed reads the file again, and ends
+  // where it finds a secret that is refused.
+  const auto write = [this, &name](const tls::Secret& secret) -> absl::Status {
+    std::error_code error;
+    if (!std::filesystem::exists(FileOf(name), error)) return absl::OkStatus();
+    HPO_ASSIGN_OR_RETURN(const NewToken made, Describe(name, secret));
+    return WriteLine(FileOf(name), JoinCommand(made.token.role, made.join));
+  };
   HPO_ASSIGN_OR_RETURN(const tls::Secret secret,
-                       tokens_.Rotate(name, grace, ExpiryAfter(lifetime)));
-  if (changed_) changed_();
-  HPO_ASSIGN_OR_RETURN(NewToken made, Describe(name, secret));
-  std::error_code error;
-  if (std::filesystem::exists(FileOf(name), error)) {
-    HPO_RETURN_IF_ERROR(WriteLine(FileOf(name), JoinCommand(made.token.role, made.join)));
-  }
-  return made;
+                       tokens_.Rotate(name, grace, ExpiryAfter(lifetime), write));
+  if (changed_) changed_(asking);
+  return Describe(name, secret);
 }
 
-absl::Status TokenIssuer::Revoke(const std::string& name) {
+absl::Status TokenIssuer::Revoke(const std::string& name, uint64_t asking) {
   HPO_RETURN_IF_ERROR(tokens_.Revoke(name));
-  if (changed_) changed_();
+  if (changed_) changed_(asking);
   std::error_code error;
   std::filesystem::remove(FileOf(name), error);
   return absl::OkStatus();

@@ -2,6 +2,7 @@
 // server has made by itself.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -28,9 +29,9 @@ struct IssuerOptions {
 class TokenIssuer {
  public:
   // `tokens` and `clock` outlive it. `changed` is called after a token stopped to work, so that its
-  // connections can be closed.
+  // connections can be closed; not yet the one that has asked for it, which gets its answer.
   TokenIssuer(IssuerOptions options, TokenRegistry& tokens, const Clock& clock,
-              std::function<void()> changed)
+              std::function<void(uint64_t asking)> changed)
       : options_(std::move(options)),
         tokens_(tokens),
         clock_(clock),
@@ -44,12 +45,13 @@ class TokenIssuer {
   absl::Status RefreshFiles() const;
 
   std::vector<TokenInfo> List() const { return tokens_.List(); }
-  // Codes: TokenRegistry. `lifetime` nullopt: it does not expire; Rotate: as before.
+  // Codes: TokenRegistry. `lifetime` nullopt: it does not expire; Rotate: as before. `asking`: the
+  // connection of whoever asks (Caller); 0: none.
   absl::StatusOr<NewToken> Create(const std::string& name, Role role,
                                   std::optional<absl::Duration> lifetime);
   absl::StatusOr<NewToken> Rotate(const std::string& name, absl::Duration grace,
-                                  std::optional<absl::Duration> lifetime);
-  absl::Status Revoke(const std::string& name);
+                                  std::optional<absl::Duration> lifetime, uint64_t asking = 0);
+  absl::Status Revoke(const std::string& name, uint64_t asking = 0);
 
   // The file with the join string of a token that the server has made.
   std::string FileOf(const std::string& name) const;
@@ -62,7 +64,7 @@ class TokenIssuer {
   const IssuerOptions options_;
   TokenRegistry& tokens_;
   const Clock& clock_;
-  const std::function<void()> changed_;
+  const std::function<void(uint64_t)> changed_;
 };
 
 // The command that people paste, of a token with this role.

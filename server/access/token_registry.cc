@@ -161,17 +161,22 @@ absl::StatusOr<tls::Secret> TokenRegistry::Create(const std::string& name, Role 
         absl::StrCat("a token '", name, "' is in use; for a new secret: hpo admin token rotate ",
                      name, "; to remove it: hpo admin token revoke ", name));
   }
-  return Insert(name, role, expires, {});
+  return Insert(name, role, expires);
 }
 
-absl::StatusOr<tls::Secret> TokenRegistry::Rotate(const std::string& name, absl::Duration grace,
-                                                  std::optional<absl::Time> expires) {
+absl::StatusOr<tls::Secret> TokenRegistry::Rotate(
+    const std::string& name, absl::Duration grace, std::optional<absl::Time> expires,
+    const std::function<absl::Status(const tls::Secret&)>& publish) {
   absl::MutexLock order(&order_mutex_);
   std::vector<TokenRecord> rows = InUse(name);
   if (rows.empty()) return NoSuchToken(name);
   const TokenRecord last = rows.back();
+  HPO_ASSIGN_OR_RETURN(const tls::Secret secret,
+                       Insert(name, last.role, expires.value_or(last.expires)));
+  if (publish) HPO_RETURN_IF_ERROR(publish(secret));
   for (TokenRecord& row : rows) row.expires = std::min(row.expires, clock_.Now() + grace);
-  return Insert(name, last.role, expires.value_or(last.expires), std::move(rows));
+  HPO_RETURN_IF_ERROR(Update(rows));
+  return secret;
 }
 
 absl::Status TokenRegistry::Revoke(const std::string& name) {
@@ -180,6 +185,10 @@ absl::Status TokenRegistry::Revoke(const std::string& name) {
   if (rows.empty()) return NoSuchToken(name);
   const absl::Time now = clock_.Now();
   for (TokenRecord& row : rows) row.revoked = now;
+  return Update(rows);
+}
+
+absl::Status TokenRegistry::Update(const std::vector<TokenRecord>& rows) {
   const auto store = [&rows](Database& database) { return StoreTimes(database, rows); };
   HPO_RETURN_IF_ERROR(store_.Write(store));
   absl::MutexLock lock(&mutex_);
@@ -188,8 +197,7 @@ absl::Status TokenRegistry::Revoke(const std::string& name) {
 }
 
 absl::StatusOr<tls::Secret> TokenRegistry::Insert(const std::string& name, Role role,
-                                                  absl::Time expires,
-                                                  std::vector<TokenRecord> changed) {
+                                                  absl::Time expires) {
   const tls::Secret secret = tls::RandomSecret();
   HPO_ASSIGN_OR_RETURN(const tls::Identity identity, tls::DeriveClientIdentity(secret));
   TokenRecord token{.name = name,
@@ -198,13 +206,11 @@ absl::StatusOr<tls::Secret> TokenRegistry::Insert(const std::string& name, Role 
                     .created = clock_.Now(),
                     .expires = expires};
   const auto store = [&](Database& database) -> absl::Status {
-    HPO_RETURN_IF_ERROR(StoreTimes(database, changed));
     HPO_ASSIGN_OR_RETURN(token.id, TokenStore(database).Insert(token));
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(store_.Write(store));
   absl::MutexLock lock(&mutex_);
-  Replace(changed, tokens_);
   tokens_.push_back(std::move(token));
   return secret;
 }

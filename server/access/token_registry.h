@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,10 +54,13 @@ class TokenRegistry {
   //   AlreadyExists    a token of that name is in use
   absl::StatusOr<tls::Secret> Create(const std::string& name, Role role, absl::Time expires);
   // A new secret for the token; the ones before stop to work after `grace`. Keeps name, role and
-  // time of expiry, unless `expires` is given.
+  // time of expiry, unless `expires` is given. `publish` is called while the new secret and the old
+  // ones work, so that nobody who reads what it writes is refused; where it fails, they all do
+  // further on.
   //   NotFound  no token of that name is in use
-  absl::StatusOr<tls::Secret> Rotate(const std::string& name, absl::Duration grace,
-                                     std::optional<absl::Time> expires);
+  absl::StatusOr<tls::Secret> Rotate(
+      const std::string& name, absl::Duration grace, std::optional<absl::Time> expires,
+      const std::function<absl::Status(const tls::Secret&)>& publish = nullptr);
   // All secrets of the token stop to work at once.
   //   NotFound  no token of that name is in use
   absl::Status Revoke(const std::string& name);
@@ -65,8 +69,9 @@ class TokenRegistry {
   TokenRegistry(Store& store, const Clock& clock, std::vector<TokenRecord> tokens)
       : store_(store), clock_(clock), tokens_(std::move(tokens)) {}
 
-  absl::StatusOr<tls::Secret> Insert(const std::string& name, Role role, absl::Time expires,
-                                     std::vector<TokenRecord> changed)
+  absl::StatusOr<tls::Secret> Insert(const std::string& name, Role role, absl::Time expires)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(order_mutex_);
+  absl::Status Update(const std::vector<TokenRecord>& rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(order_mutex_);
   // The rows of the token that can still be used.
   std::vector<TokenRecord> InUse(absl::string_view name) const;

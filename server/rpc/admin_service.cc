@@ -71,8 +71,8 @@ grpc::Status AdminServiceImpl::RotateToken(grpc::ServerContext* context,
   HPO_RPC_ASSIGN(TokenIssuer* const issuer, api_.Issuer());
   std::optional<absl::Duration> lifetime;
   if (request->has_lifetime()) lifetime = FromProto(request->lifetime());
-  HPO_RPC_ASSIGN(const NewToken made,
-                 issuer->Rotate(request->name(), FromProto(request->grace()), lifetime));
+  HPO_RPC_ASSIGN(const NewToken made, issuer->Rotate(request->name(), FromProto(request->grace()),
+                                                     lifetime, hpo_permit->caller().connection));
   *response->mutable_token() = ToProto(made.token);
   response->set_join(made.join);
   return grpc::Status::OK;
@@ -83,7 +83,7 @@ grpc::Status AdminServiceImpl::RevokeToken(grpc::ServerContext* context,
                                            v1::RevokeTokenResponse*) {
   HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(TokenIssuer* const issuer, api_.Issuer());
-  return ToGrpc(issuer->Revoke(request->name()));
+  return ToGrpc(issuer->Revoke(request->name(), hpo_permit->caller().connection));
 }
 
 }  // namespace hpo::server

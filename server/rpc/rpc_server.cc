@@ -11,6 +11,7 @@
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
+#include "server/rpc/admission_interceptor.h"
 #include "server/rpc/audit_interceptor.h"
 #include "spdlog/spdlog.h"
 
@@ -21,7 +22,7 @@ constexpr int kLargestMessageBytes = static_cast<int>(kMessageLimit.most);
 // Clients of ours take no more than a request may have; Optuna's take any number of trials at once.
 constexpr int kLargestAnswerBytes = static_cast<int>(kOptunaAnswerLimit.most + kMessageLimit.most);
 // Every waiting worker and every watcher holds a thread; beyond this many, calls are refused with
-// RESOURCE_EXHAUSTED rather than queued behind long polls.
+// RESOURCE_EXHAUSTED rather than queued behind long polls. CallLimits stays below it.
 constexpr int kMostThreads = 2048;
 // Workers ping every 60 s, also while no call is under way; gRPC's default would cut them off.
 constexpr int kShortestPingMilliseconds = 30'000;
@@ -63,6 +64,7 @@ absl::Status RpcServer::Build(const RpcApis& apis) {
   connections_ = builder.experimental().AddExternalConnectionAcceptor(
       Type::FROM_FD, grpc::InsecureServerCredentials());
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(MakeAdmissionInterceptors(apis.access));
   interceptors.push_back(MakeAuditInterceptors(apis.access));
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
   builder.RegisterService(&study_service_);
@@ -98,6 +100,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(RpcOptions options,
     connections->HandleNewConnection(&parameters);
   };
   if (has_tls) {
+    GateOptions& gate = *options.tls;
+    gate.most_pending = std::min(gate.most_pending, static_cast<size_t>(std::max(1, most / 4)));
+    gate.most_connections = std::max(1, most - static_cast<int>(gate.most_pending));
     HPO_ASSIGN_OR_RETURN(server->gate_,
                          TlsGate::Create(*std::move(options.tls), apis.tokens, apis.access,
                                          [serve](int connection) { serve(-1, connection); }));
@@ -126,8 +131,8 @@ std::shared_ptr<grpc::Channel> RpcServer::ChannelWithin() {
   return server_->InProcessChannel(arguments);
 }
 
-void RpcServer::CloseInvalid() {
-  if (gate_ != nullptr) gate_->CloseInvalid();
+void RpcServer::CloseInvalid(uint64_t spared) {
+  if (gate_ != nullptr) gate_->CloseInvalid(spared);
 }
 
 RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }

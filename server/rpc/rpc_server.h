@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,14 +19,14 @@
 #include "server/api/fleet_api.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
+#include "server/gate/connection_acceptor.h"
+#include "server/gate/tls_gate.h"
 #include "server/rpc/admin_service.h"
 #include "server/rpc/analysis_service.h"
 #include "server/rpc/fleet_service.h"
 #include "server/rpc/optuna_service.h"
 #include "server/rpc/study_service.h"
 #include "server/rpc/worker_service.h"
-#include "server/transport/connection_acceptor.h"
-#include "server/transport/tls_gate.h"
 
 namespace hpo::server {
 
@@ -67,8 +68,8 @@ class RpcServer {
   // The services for callers within the process, whom PeerOf (rpc_macros.h) names.
   std::shared_ptr<grpc::Channel> ChannelWithin();
 
-  // Closes TLS connections whose token is no longer valid.
-  void CloseInvalid();
+  // Closes TLS connections whose token is no longer valid, but `spared`: the next call closes it.
+  void CloseInvalid(uint64_t spared = 0);
 
   // What health checks answer; calls work as before. After StopAdvertising it stays NOT_SERVING.
   void SetServing(bool serving);

@@ -33,20 +33,30 @@ absl::Duration UntilDeadline(const grpc::ServerContext& context) {
 
 }  // namespace
 
-template <typename T>
-absl::StatusOr<T> WorkerServiceImpl::Noted(absl::StatusOr<T> result, absl::string_view method,
-                                           const AccessControl::Permit& permit) const {
-  if (!absl::IsAborted(result.status())) return result;
-  const Caller& caller = permit.caller();
+absl::Status WorkerServiceImpl::Noted(absl::Status refused, absl::string_view method,
+                                      const Caller& caller) const {
   access_.audit().WriteSparingly({.event = "refused",
                                   .who = caller.name,
                                   .role = std::string(RoleName(caller.role)),
                                   .from = caller.from,
                                   .method = absl::StrCat(kService, method),
                                   .what = "",
-                                  .result = "ABORTED",
-                                  .why = std::string(result.status().message())});
-  return result;
+                                  .result = absl::StatusCodeToString(refused.code()),
+                                  .why = std::string(refused.message())});
+  return refused;
+}
+
+template <typename T>
+absl::StatusOr<T> WorkerServiceImpl::Noted(absl::StatusOr<T> result, absl::string_view method,
+                                           const AccessControl::Permit& permit) const {
+  if (!absl::IsAborted(result.status())) return result;
+  return Noted(result.status(), method, permit.caller());
+}
+
+absl::Status WorkerServiceImpl::CheckOwner(const std::string& session, absl::string_view method,
+                                           const Caller& caller) const {
+  absl::Status owned = owners_.Check(caller, session);
+  return owned.ok() ? owned : Noted(std::move(owned), method, caller);
 }
 
 grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext* context,
@@ -54,8 +64,15 @@ grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext* context,
                                                v1::RegisterWorkerResponse* response) {
   HPO_RPC_ADMIT(context, *request);
   HPO_RPC_ASSIGN(const WorkerFacts facts, FromProto(*request));
-  HPO_RPC_ASSIGN(const Registration registration,
-                 api_.RegisterWorker(facts, request->predecessor()));
+  const Caller& caller = hpo_permit->caller();
+  RegisteringProcess process{.worker = facts.worker,
+                             .instance_key = facts.instance_key,
+                             .predecessor = request->predecessor()};
+  if (const absl::Status owned = owners_.CheckRegister(caller, process); !owned.ok()) {
+    return ToGrpc(Noted(owned, __func__, caller));
+  }
+  HPO_RPC_ASSIGN(const Registration registration, api_.RegisterWorker(facts, process.predecessor));
+  owners_.Register(caller, process, registration.session);
   *response = ToProto(registration);
   return grpc::Status::OK;
 }
@@ -74,6 +91,7 @@ grpc::Status WorkerServiceImpl::AcquireTrial(grpc::ServerContext* context,
                                              const v1::AcquireTrialRequest* request,
                                              v1::AcquireTrialResponse* response) {
   HPO_RPC_ADMIT(context, *request);
+  HPO_RPC_RETURN_IF_ERROR(CheckOwner(request->session(), __func__, hpo_permit->caller()));
   const AcquireCall call = FromProto(*request);
   const absl::Duration wait = std::min(call.wait, UntilDeadline(*context));
   HPO_RPC_ASSIGN(const AcquireResult result,
@@ -87,6 +105,7 @@ grpc::Status WorkerServiceImpl::Heartbeat(grpc::ServerContext* context,
                                           const v1::HeartbeatRequest* request,
                                           v1::HeartbeatResponse* response) {
   HPO_RPC_ADMIT(context, *request);
+  HPO_RPC_RETURN_IF_ERROR(CheckOwner(request->session(), __func__, hpo_permit->caller()));
   const HeartbeatCall call = FromProto(*request);
   HPO_RPC_ASSIGN(
       const HeartbeatResult result,
@@ -99,7 +118,8 @@ SessionStreams::Reactor* WorkerServiceImpl::Attend(grpc::CallbackServerContext* 
                                                    const v1::AttendRequest* request) {
   const auto permit = access_.Allow(absl::StrCat(kService, __func__), PeerOf(*context, access_));
   if (!permit.ok()) return SessionStreams::Refuse(permit.status());
-  return streams_.Open(request->session());
+  const absl::Status owned = CheckOwner(request->session(), __func__, permit->caller());
+  return owned.ok() ? streams_.Open(request->session()) : SessionStreams::Refuse(owned);
 }
 
 grpc::Status WorkerServiceImpl::ReportMeasurements(grpc::ServerContext* context,
@@ -139,6 +159,7 @@ grpc::Status WorkerServiceImpl::AcquirePreflight(grpc::ServerContext* context,
                                                  const v1::AcquirePreflightRequest* request,
                                                  v1::AcquirePreflightResponse* response) {
   HPO_RPC_ADMIT(context, *request);
+  HPO_RPC_RETURN_IF_ERROR(CheckOwner(request->session(), __func__, hpo_permit->caller()));
   const absl::Duration wait = std::min(FromProto(request->wait()), UntilDeadline(*context));
   HPO_RPC_ASSIGN(const std::optional<Preflight> preflight,
                  api_.AcquirePreflight(request->session(), wait,
@@ -151,6 +172,7 @@ grpc::Status WorkerServiceImpl::ReportPreflight(grpc::ServerContext* context,
                                                 const v1::ReportPreflightRequest* request,
                                                 v1::ReportPreflightResponse*) {
   HPO_RPC_ADMIT(context, *request);
+  HPO_RPC_RETURN_IF_ERROR(CheckOwner(request->session(), __func__, hpo_permit->caller()));
   HPO_RPC_ASSIGN(const PreflightReportCall call, FromProto(*request));
   return ToGrpc(api_.ReportPreflight(call.session, call.report));
 }

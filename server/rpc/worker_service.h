@@ -5,6 +5,7 @@
 
 #include "hpo/v1/worker.grpc.pb.h"
 #include "server/access/access_control.h"
+#include "server/access/session_owners.h"
 #include "server/api/study_queries.h"
 #include "server/api/worker_api.h"
 #include "server/rpc/session_streams.h"
@@ -50,6 +51,10 @@ class WorkerServiceImpl final
                                v1::ReportPreflightResponse* response) override;
 
  private:
+  // Whether the session is of the caller's token; a refusal is in the audit log.
+  absl::Status CheckOwner(const std::string& session, absl::string_view method,
+                          const Caller& caller) const;
+  absl::Status Noted(absl::Status refused, absl::string_view method, const Caller& caller) const;
   // `result`; the audit log names a caller that has been refused a lease, which another one holds.
   template <typename T>
   absl::StatusOr<T> Noted(absl::StatusOr<T> result, absl::string_view method,
@@ -60,6 +65,7 @@ class WorkerServiceImpl final
   WorkerApi& api_;
   const StudyQueries& queries_;
   AccessControl& access_;
+  SessionOwners owners_;
   SessionStreams streams_;
 };
 

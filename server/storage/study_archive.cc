@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/json_reader.h"
@@ -26,6 +27,8 @@ constexpr char kFormat[] = "hpo-study";
 constexpr int64_t kVersion = 1;
 constexpr char kStudy[] = "study";
 constexpr char kStudyId[] = "study_id";
+constexpr char kInstanceKey[] = "instance_key";
+constexpr char kHashed[] = "sha256:";
 
 absl::StatusOr<int64_t> SchemaOf(Database& database) {
   Statement version = database.Prepare("PRAGMA user_version");
@@ -50,6 +53,15 @@ Json ValueOf(const Statement& row, int column) {
   return row.Text(column);
 }
 
+// With the key of a worker's process, its session can be had: whoever may read a study gets a hash,
+// which tells processes apart. An archive that is archived again keeps it.
+Json HashOfKey(const std::string& key) {
+  if (absl::StartsWith(key, kHashed)) return key;
+  Sha256 digest;
+  digest.Update(key);
+  return absl::StrCat(kHashed, digest.HexDigest());
+}
+
 // Writes lines and keeps count and digest of them.
 class LineWriter {
  public:
@@ -68,7 +80,8 @@ class LineWriter {
       Json values = Json::object();
       for (int i = 0; i < rows.num_columns(); ++i) {
         const std::string column = rows.ColumnName(i);
-        if (column != kStudyId && column != without) values[column] = ValueOf(rows, i);
+        if (column == kStudyId || column == without) continue;
+        values[column] = column == kInstanceKey ? HashOfKey(rows.Text(i)) : ValueOf(rows, i);
       }
       HPO_RETURN_IF_ERROR(Write({{"table", table}, {"row", std::move(values)}}));
       ++num_rows_;

@@ -239,6 +239,12 @@ absl::Status CheckWorkdir(const StudyCommand& found) {
       found.workdir, " (below ", fs::current_path(error).string(), ")"));
 }
 
+// No study ran within --max-idle.
+AgentResult IdleAtStart(const absl::Status& idle) {
+  spdlog::info("{}", std::string(idle.message()));
+  return AgentResult{ExitCode::kDone, absl::OkStatus()};
+}
+
 // With the program of the study that it serves, where that names one; the worker's end, where the
 // studies have ended or no server answers.
 std::variant<WorkerOptions, AgentResult> WithStudysCommand(WorkerOptions options,
@@ -249,10 +255,12 @@ std::variant<WorkerOptions, AgentResult> WithStudysCommand(WorkerOptions options
   const CommandSearch search{.served = options.studies,
                              .server = options.server,
                              .connect_timeout = options.connect_timeout,
-                             .stay = options.stay};
+                             .stay = options.stay,
+                             .max_idle = options.max_idle};
   const absl::StatusOr<FoundCommand> found = FindStudyCommand(
       client, search, Backoff(times.first_retry, times.longest_retry, getpid()), stop);
   if (absl::IsCancelled(found.status())) return StoppedAtStart(stop.level());
+  if (absl::IsDeadlineExceeded(found.status())) return IdleAtStart(found.status());
   if (absl::IsUnavailable(found.status())) return AgentResult{ExitCode::kTryAgain, found.status()};
   if (!found.ok()) return AgentResult{ExitCode::kConfiguration, found.status()};
   if (!found->ended.empty()) return EndOfStudies(found->ended);
@@ -483,7 +491,8 @@ absl::Status DecideGpusPerTrial(size_t num_gpus, StopSignal& stop, WorkerOptions
   const CommandSearch search{.served = options.studies,
                              .server = route.shown,
                              .connect_timeout = options.connect_timeout,
-                             .stay = options.stay};
+                             .stay = options.stay,
+                             .max_idle = options.max_idle};
   HPO_ASSIGN_OR_RETURN(
       const int64_t wanted,
       FindGpusPerTrial(*ConnectCoordinator(route.dialed), search,
@@ -509,14 +518,15 @@ absl::StatusOr<AgentResult> RunOnGpus(WorkerOptions options,
                                       absl::Duration began, StopSignal& stop) {
   HPO_RETURN_IF_ERROR(CheckAllocatorVariables(options));
   HPO_ASSIGN_OR_RETURN(ChosenGpus chosen, ChooseGpus(options));
+  SetTimeLimit(options, began, stop);
   const absl::Status decided = DecideGpusPerTrial(chosen.gpus.size(), stop, options);
   if (absl::IsCancelled(decided)) return StoppedAtStart(stop.level());
+  if (absl::IsDeadlineExceeded(decided)) return IdleAtStart(decided);
   if (absl::IsUnavailable(decided)) return AgentResult{ExitCode::kTryAgain, decided};
   HPO_RETURN_IF_ERROR(decided);
   HPO_ASSIGN_OR_RETURN(const auto sets, DivideGpus(chosen, *options.gpus_per_trial));
   if (sets.size() == 1) {
     if (options.name_of_fleet) options.name += SuffixOf(sets.front(), chosen.visible);
-    SetTimeLimit(options, began, stop);
     return RunWorker(options, GpuDevice(std::move(chosen.probe), sets.front(), options), stop);
   }
   std::vector<std::vector<std::string>> workers;
@@ -528,6 +538,7 @@ absl::StatusOr<AgentResult> RunOnGpus(WorkerOptions options,
   }
   chosen.probe.reset();
   // Each watches its own time.
+  stop.SetTimeLimit(began, absl::InfiniteDuration());
   return AgentResult{RunFleet(BesideThisProgram("hpo-worker"), workers, stop), absl::OkStatus()};
 }
 

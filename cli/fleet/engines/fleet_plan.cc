@@ -1,14 +1,17 @@
 #include "cli/fleet/engines/fleet_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/base/status.h"
+#include "common/base/utf8.h"
 #include "common/command_line/shell_word.h"
 
 namespace hpo::cli {
@@ -38,6 +41,45 @@ bool NamesDevice(const std::vector<std::string>& words) {
 void Add(std::vector<std::string>& words, const std::string& option, const std::string& value) {
   words.push_back(option);
   words.push_back(value);
+}
+
+// Whether every shell, Slurm, YAML and Python take the text as part of one line, and a terminal
+// shows what it is: UTF-8 without control characters (C0, DEL, C1) and line separators (U+2028,
+// U+2029).
+bool IsOfOneLine(absl::string_view text) {
+  if (ValidUtf8Prefix(text) != text.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = [text, i](size_t offset) {
+      return i + offset < text.size() ? static_cast<unsigned char>(text[i + offset]) : 0;
+    };
+    if (absl::ascii_iscntrl(byte(0))) return false;
+    if (byte(0) == 0xc2 && byte(1) < 0xa0) return false;
+    if (byte(0) == 0xe2 && byte(1) == 0x80 && (byte(2) == 0xa8 || byte(2) == 0xa9)) return false;
+  }
+  return true;
+}
+
+// All of its words get into a script or manifest, whose reader must find them as they were given.
+absl::Status CheckWords(const FleetPlan& plan) {
+  std::vector<std::pair<absl::string_view, const std::string*>> words = {
+      {"--study", &plan.study},
+      {"--gpu-type", &plan.gpu_type},
+      {"--checkpoints", &plan.checkpoints},
+      {"--image", &plan.image},
+      {"--queue", &plan.queue},
+      {"--claim", &plan.claim},
+      {"--server", &plan.server.address},
+      {"the join string's file", &plan.server.join_file},
+      {"the fleet's folder", &plan.folder}};
+  for (const std::string& line : plan.setup) words.emplace_back("--setup", &line);
+  for (const std::string& word : plan.worker_options) words.emplace_back("worker's option", &word);
+  for (const std::string& word : plan.engine_options) words.emplace_back("--option", &word);
+  for (const auto& [name, word] : words) {
+    if (IsOfOneLine(*word)) continue;
+    return Unexpected(name, "text of one line without control characters",
+                      absl::StrCat("'", absl::CHexEscape(*word), "'"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -76,6 +118,7 @@ absl::Status CheckFleetName(absl::string_view name) {
 
 absl::Status CheckPlan(const FleetPlan& plan) {
   HPO_RETURN_IF_ERROR(CheckFleetName(plan.name));
+  HPO_RETURN_IF_ERROR(CheckWords(plan));
   if (plan.time && *plan.time < kShortestTime) {
     return Unexpected("--time", "at least 1m", absl::FormatDuration(*plan.time));
   }

@@ -62,7 +62,8 @@ std::optional<std::string> NameOfLabel(absl::string_view label);
 //   InvalidArgument  with what was expected
 absl::Status CheckFleetName(absl::string_view name);
 
-//   InvalidArgument  a value is wrong, or two of them contradict each other
+//   InvalidArgument  a value is wrong, or has a control character or a line separator, or two of
+//                    them contradict each other
 absl::Status CheckPlan(const FleetPlan& plan);
 
 // The options that name a worker's device, if its own do not. Without GPUs, a trial may use seven

@@ -48,8 +48,10 @@ def derived_seed(secret):
     return hmac.new(extracted, LABEL + b"\x01", hashlib.sha256).digest()
 
 
-def openssl(*words):
-    subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True, timeout=DEADLINE_S)
+def openssl(*words, now=None):
+    """`now`: the time that openssl sees, as faketime takes it ("-1d")."""
+    shift = ["faketime", "-f", now] if now else []
+    subprocess.run([*shift, "openssl", *map(str, words)], check=True, capture_output=True, timeout=DEADLINE_S)
 
 
 def pem(label, der):

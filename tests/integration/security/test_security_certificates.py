@@ -18,6 +18,7 @@ except ImportError as error:
     MISSING = f"{error.name} is not installed; scripts/bootstrap --tests brings it"
 
 FAKETIME = shutil.which("faketime")
+SHORT_LIFE_S = 12
 
 
 class Authority:
@@ -31,7 +32,7 @@ class Authority:
     def _path(self, name, kind):
         return self.folder / f"{name}.{kind}"
 
-    def _sign(self, name, issuer, subject, extensions, days=90):
+    def _sign(self, name, issuer, subject, extensions, days=90, now=None):
         key, certificate = self._path(name, "key"), self._path(name, "crt")
         request, text = self._path(name, "csr"), self._path(name, "ext")
         openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key,
@@ -39,7 +40,7 @@ class Authority:
         text.write_text(extensions)
         signer = ["-CA", self._path(issuer, "crt"), "-CAkey", self._path(issuer, "key"), "-CAcreateserial"] if issuer \
             else ["-signkey", key]
-        openssl("x509", "-req", "-in", request, *signer, "-out", certificate, "-days", days, "-extfile", text)
+        openssl("x509", "-req", "-in", request, *signer, "-out", certificate, "-days", days, "-extfile", text, now=now)
         return name
 
     def server(self, name, days=90, host="IP:127.0.0.1"):
@@ -49,10 +50,10 @@ class Authority:
         chain.write_text("".join(self._path(one, "crt").read_text() for one in (name, self.middle, self.root)))
         return chain, self._path(name, "key")
 
-    def client(self, name, role, usage="clientAuth", days=90):
+    def client(self, name, role, usage="clientAuth", days=90, now=None):
         """(certificate with the intermediate one, key)"""
         subject = f"/OU={role}/CN={name}" if role else f"/CN={name}"
-        self._sign(name, self.middle, subject, f"extendedKeyUsage={usage}", days)
+        self._sign(name, self.middle, subject, f"extendedKeyUsage={usage}", days, now)
         chain = self._path(name, "pem")
         chain.write_text("".join(self._path(one, "crt").read_text() for one in (name, self.middle)))
         return chain, self._path(name, "key")
@@ -133,11 +134,31 @@ class OwnCertificates(Secured):
             self.assertIn(why, event["why"])
             self.assertNotIn("who", event, "nothing has proved the name")
 
+    @unittest.skipIf(MISSING, MISSING)
+    @unittest.skipIf(FAKETIME is None, "faketime is not installed: apt-get install faketime")
+    def test_an_open_stream_ends_with_its_certificate(self):
+        self.start_secured(*self.options(*self.authority.server("server")), "--tls-client-ca", self.authority.anchor)
+        end = time.monotonic() + SHORT_LIFE_S
+        short = self.authority.client("short", "read", days=1, now=f"-{24 * 3600 - SHORT_LIFE_S}s")
+        long = self.authority.client("long", "read")
+        ends, streams = {}, {}
+        with contextlib.ExitStack() as opened:
+            for name, identity in (("short", short), ("long", long)):
+                channel = opened.enter_context(grpc.secure_channel(self.address, self.credentials(identity)))
+                stream = channel.unary_stream("/hpo.v1.StudyService/WatchStudy")(b"\x0a\x03toy", timeout=DEADLINE_S)
+                streams[name] = stream
+                stream.add_callback(lambda name=name: ends.setdefault(name, time.monotonic()))
+            wait_until(lambda: "short" in ends, "the end of the stream", SHORT_LIFE_S + 10)
+            self.assertGreater(ends["short"], end - 2, streams["short"].details())
+            self.assertNotIn("long", ends)
+
+    def credentials(self, identity):
+        return grpc.ssl_channel_credentials(self.authority.anchor.read_bytes(), identity[1].read_bytes(),
+                                            identity[0].read_bytes())
+
     def code(self, identity, method):
         """The code of a call of stock gRPC with these files."""
-        credentials = grpc.ssl_channel_credentials(self.authority.anchor.read_bytes(), identity[1].read_bytes(),
-                                                   identity[0].read_bytes())
-        with contextlib.closing(grpc.secure_channel(self.address, credentials)) as channel:
+        with contextlib.closing(grpc.secure_channel(self.address, self.credentials(identity))) as channel:
             try:
                 channel.unary_unary(method)(b"", timeout=5)
                 return "OK"

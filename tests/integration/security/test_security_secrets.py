@@ -44,6 +44,23 @@ class Secrets(Secured):
             self.assert_without_secrets(shown, self.secrets, shown)
             self.assertIn(b"--join", shown)
 
+    def test_a_join_string_in_the_wrong_place_is_refused_unseen(self):
+        join = self.join("read")
+        fleet = ["fleet", "slurm", "--workers", "1", "--time", "1h", "--study", "toy"]
+        cases = [(["--server", join, "status"], {}), (["status"], {"HPO_SERVER": join}),
+                 (["status"], {"HPO_JOIN_FILE": join}), (["--join", f"file:{join}", "status"], {}),
+                 (["study", "show", join], {}), (["connect", "--listen", join], {}),
+                 (["--server", join, *fleet], {}), ([*fleet, "--", "--server", join], {})]
+        for program, words, environment in [("hpo", *case) for case in cases] + [
+                ("hpo-worker", ["--server", join], {}), ("hpo-worker", [], {"HPO_SERVER": join})]:
+            with self.subTest(program=program, words=[word for word in words if word != join]):
+                done = subprocess.run([BIN / program, *words], capture_output=True, text=True, timeout=DEADLINE_S,
+                                      env={**os.environ, **environment}, check=False)
+                self.assertEqual(done.returncode, 78 if program == "hpo-worker" else 2, done.stderr)
+                self.refused(done, "got a join string", "HPO_JOIN_FILE")
+                self.assertEqual("", done.stdout)
+                self.assert_without_secrets((done.stdout + done.stderr).encode(), self.secrets, words[0:1])
+
     def test_a_trial_s_program_gets_no_join_string(self):
         seen = self.folder / "seen"
         self.start_worker("w0", trainer=f"env > {seen}; cat /proc/$PPID/cmdline >> {seen}; "

@@ -1,6 +1,8 @@
 """Who has a token may do what its role allows, as long as the token is valid; what is refused is in the audit log."""
 
 import pathlib
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -108,9 +110,29 @@ class Roles(Secured):
         self.assert_audited_call(who="admin", role="admin", method="OrderStudy", what="toy", result="OK")
         self.new_token("ci", "read")
         self.assert_audited_call(who="admin", method="CreateToken", what="ci", result="OK")
-        # One's own end is named, although its connection ends with it.
-        self.run_as(self.new_token("last", "admin"), "admin", "token", "revoke", "last")
+        # One's own end is answered and named, although its connection ends soon after.
+        done = self.run_as(self.new_token("last", "admin"), "admin", "token", "revoke", "last")
+        self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_audited_call(who="last", method="RevokeToken", what="last", result="OK")
+
+    def test_a_client_that_hangs_up_early_is_in_the_audit_log(self):
+        """It resets its connection once it has sent the call, at any moment of the call."""
+        context = self.context(self.identity(self.join("write")))
+
+        def num_trials():
+            return len(self.trials())
+
+        def num_lines():
+            return sum(event["event"] == "call" and "EnqueueTrial" in event["method"] for event in self.audit())
+
+        before = num_trials()
+        for call in range(100):
+            secured = context.wrap_socket(self.dial())
+            secured.sendall(PREFACE + call_of("/hpo.v1.StudyService/EnqueueTrial", b"\x0a\x03toy"))
+            time.sleep(0.0003 + call * 0.00003)
+            secured.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            secured.close()
+        wait_until(lambda: num_lines() >= num_trials() - before > 0, "a line for each trial", 10)
 
     def test_names_lead_nowhere_else(self):
         for name in ("../../escaped", "/tmp/escaped", "a/b", "..\\x", "", "a\nb", "x" * 65):
@@ -276,6 +298,24 @@ class Calls(Secured):
                             result="ALREADY_EXISTS")
         self.assertTrue(owner.finish(assignment, uuid.uuid4().hex, 0.5)["stored"])
 
+    def test_a_session_is_of_its_token(self):
+        """A thief who knows a process' session and key, but has another token."""
+        owner = self.worker(self.one, "owner")
+        assignment, _ = owner.acquire(uuid.uuid4().hex)
+        thief = Worker(self.other, "owner")
+        self.addCleanup(thief.close)
+        thief.session = owner.session
+        self.fails(grpc.StatusCode.PERMISSION_DENIED, thief.acquire, uuid.uuid4().hex)
+        self.fails(grpc.StatusCode.PERMISSION_DENIED, thief.beat, [assignment])
+        thief.instance = owner.instance
+        self.fails(grpc.StatusCode.PERMISSION_DENIED, thief.register)
+        for method in ("AcquireTrial", "Heartbeat", "RegisterWorker"):
+            self.assert_audited(event="refused", who="other", method=method, result="PERMISSION_DENIED",
+                                why="has registered by another token")
+        thief.instance, thief.registered = uuid.uuid4().hex, owner.instance
+        self.fails(grpc.StatusCode.UNAVAILABLE, thief.register)
+        self.assertTrue(owner.finish(assignment, uuid.uuid4().hex, 0.5)["stored"])
+
     def test_a_hundred_megabytes_are_refused_and_others_are_served(self):
         big = grpc.insecure_channel(self.one, [("grpc.max_send_message_length", -1)])
         self.addCleanup(big.close)
@@ -318,6 +358,18 @@ class Calls(Secured):
         self.assert_audited(event="refused", who="read", result="RESOURCE_EXHAUSTED", why="calls a second")
         worker = self.worker(self.one, "meanwhile")
         self.assertIsNotNone(worker.acquire(uuid.uuid4().hex)[0])
+
+
+def call_of(method, message):
+    """A unary call in HTTP/2, to be sent after PREFACE."""
+    def frame(kind, flags, payload):
+        return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", 1) + payload
+
+    fields = {":method": "POST", ":scheme": "http", ":path": method, ":authority": "localhost",
+              "content-type": "application/grpc", "te": "trailers"}
+    headers = b"".join(b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
+                       for name, value in fields.items())
+    return frame(1, 4, headers) + frame(0, 1, b"\0" + struct.pack(">I", len(message)) + message)
 
 
 def varint(number):

@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ class AccessControlTest : public testing::Test {
   std::string Peer(int64_t token, Role role, uint64_t connection = 1) {
     Caller caller{.token = token, .name = "t", .role = role, .from = "10.0.0.1:5"};
     caller.expires = clock_.Now() + absl::Hours(1);
-    return "unix-abstract:" + access_.Enter(std::move(caller), connection);
+    return "unix-abstract:" + access_.Enter(std::move(caller), connection).value_or("refused");
   }
   absl::StatusCode CodeOf(const std::string& method, const std::string& peer) {
     return access_.Allow(method, peer).status().code();
@@ -35,10 +36,25 @@ class AccessControlTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
+  static constexpr CallLimits kLimits = {
+      .calls_per_second = 10, .calls_in_flight = 13, .calls_of_admins = 4};
+
+  // As many calls of `token`, each of a connection of its own, as it is allowed at once.
+  std::vector<AccessControl::Permit> AllOf(int64_t token, Role role) {
+    std::vector<AccessControl::Permit> permits;
+    for (;;) {
+      auto permit = access_.Allow(role == Role::kWork ? kAcquire : kList,
+                                  Peer(token, role, next_connection_++));
+      if (!permit.ok()) return permits;
+      permits.push_back(*std::move(permit));
+    }
+  }
+
+  uint64_t next_connection_ = 100;
   const TemporaryFolder folder_;
   SimulatedClock clock_;
   AuditLog audit_{folder_.path() + "/audit", clock_};
-  AccessControl access_{audit_, clock_, {.calls_per_second = 10, .calls_in_flight = 3}};
+  AccessControl access_{audit_, clock_, kLimits};
 };
 
 TEST_F(AccessControlTest, ThisMachineMayDoEverything) {
@@ -98,24 +114,85 @@ TEST_F(AccessControlTest, CallsASecondAreLimitedForEachConnection) {
 }
 
 TEST_F(AccessControlTest, CallsAtOnceAreLimitedForEachToken) {
-  std::vector<AccessControl::Permit> permits;
-  for (uint64_t connection = 1; connection <= 3; ++connection) {
-    auto permit = access_.Allow(kAcquire, Peer(1, Role::kWork, connection));
-    ASSERT_TRUE(permit.ok());
-    permits.push_back(*std::move(permit));
-  }
-  EXPECT_EQ(CodeOf(kAcquire, Peer(1, Role::kWork, 4)), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(CodeOf(kAcquire, Peer(2, Role::kWork, 5)), absl::StatusCode::kOk);
+  std::vector<AccessControl::Permit> permits = AllOf(1, Role::kWork);
+  EXPECT_EQ(permits.size(), 6U);  // of 9, of which 3 are left
+  EXPECT_EQ(CodeOf(kAcquire, Peer(2, Role::kWork)), absl::StatusCode::kOk);
   permits.pop_back();
-  EXPECT_EQ(CodeOf(kAcquire, Peer(1, Role::kWork, 6)), absl::StatusCode::kOk);
+  EXPECT_EQ(CodeOf(kAcquire, Peer(1, Role::kWork)), absl::StatusCode::kOk);
+}
+
+TEST_F(AccessControlTest, TokensWithManyCallsKeepNobodyOut) {
+  const std::vector<AccessControl::Permit> first = AllOf(1, Role::kWork);
+  const std::vector<AccessControl::Permit> second = AllOf(2, Role::kRead);
+  EXPECT_EQ(second.size(), 2U);
+  EXPECT_EQ(CodeOf(kList, Peer(3, Role::kRead)), absl::StatusCode::kOk);
+}
+
+TEST_F(AccessControlTest, AdministratorsAreLetInWhereNobodyElseIs) {
+  std::vector<std::vector<AccessControl::Permit>> held;
+  for (int64_t token = 1; token <= 9; ++token) held.push_back(AllOf(token, Role::kRead));
+  EXPECT_EQ(CodeOf(kList, Peer(10, Role::kRead)), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(AllOf(11, Role::kAdmin).size(), 3U);  // of 4
+}
+
+TEST_F(AccessControlTest, CallsOfThisMachineCountAndAreNeverRefused) {
+  std::vector<AccessControl::Permit> local;
+  for (int i = 0; i < 20; ++i) {
+    auto permit = access_.Allow(kList, "ipv4:127.0.0.1:5");
+    ASSERT_TRUE(permit.ok()) << permit.status();
+    local.push_back(*std::move(permit));
+  }
+  EXPECT_EQ(CodeOf(kList, Peer(1, Role::kAdmin)), absl::StatusCode::kResourceExhausted);
+  local.clear();
+  EXPECT_EQ(CodeOf(kList, Peer(1, Role::kAdmin)), absl::StatusCode::kOk);
+}
+
+TEST_F(AccessControlTest, NobodyForeseesTheNameOfAConnection) {
+  std::set<std::string> names;
+  for (uint64_t connection = 1; connection <= 20; ++connection) {
+    const std::string name = Peer(1, Role::kAdmin, connection);
+    // All that a name has in common with the one before it is its beginning.
+    EXPECT_EQ(name.size(), std::string("unix-abstract:hpo-peer-").size() + 32);
+    EXPECT_TRUE(names.insert(name.substr(0, name.size() - 16)).second) << name;
+  }
+}
+
+TEST_F(AccessControlTest, AConnectionThatEntersAgainHasAnotherName) {
+  const std::string first = Peer(1, Role::kRead);
+  const std::string second = Peer(1, Role::kRead);
+  EXPECT_EQ(CodeOf(kList, first), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(CodeOf(kList, second), absl::StatusCode::kOk);
+}
+
+TEST_F(AccessControlTest, NoTokenHoldsEveryConnection) {
+  access_.LimitConnections(32);
+  const auto all_of = [this](int64_t token, Role role) {
+    int count = 0;
+    while (Peer(token, role, next_connection_) != "unix-abstract:refused") {
+      ++count;
+      ++next_connection_;
+    }
+    return count;
+  };
+  EXPECT_EQ(all_of(1, Role::kRead), 20);  // of 30, of which 10 are left
+  EXPECT_EQ(all_of(2, Role::kWork), 7);
+  EXPECT_NE(Peer(3, Role::kRead, next_connection_++), "unix-abstract:refused");
+  for (int64_t token = 4; token < 10; ++token) all_of(token, Role::kRead);
+  EXPECT_EQ(all_of(11, Role::kRead), 0);
+  EXPECT_EQ(all_of(10, Role::kAdmin), 2);
+  for (uint64_t first = 100; first < 103; ++first) access_.Leave(first);
+  EXPECT_EQ(all_of(11, Role::kRead), 1);
 }
 
 TEST_F(AccessControlTest, ChoosesConnectionsByTheirToken) {
   Peer(1, Role::kRead, 11);
   Peer(2, Role::kRead, 12);
-  const auto chosen = access_.ConnectionsOf([](int64_t token) { return token != 2; });
+  Peer(3, Role::kRead, 13);
+  const auto chosen = access_.ConnectionsOf(
+      [](const Caller& caller) { return caller.token != 2 && caller.connection != 13; });
   EXPECT_FALSE(chosen(11));
   EXPECT_TRUE(chosen(12));
+  EXPECT_TRUE(chosen(13));
 }
 
 }  // namespace

@@ -17,7 +17,10 @@ namespace hpo::server {
 namespace {
 
 std::set<std::string> MethodsOfTheProtocol() {
-  std::set<std::string> methods;
+  // Those of gRPC itself (server/rpc/rpc_server.cc).
+  std::set<std::string> methods = {
+      "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch",
+      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"};
   const google::protobuf::FileDescriptor* const files[] = {
       v1::GetServerRequest::descriptor()->file(),     v1::ListWorkersRequest::descriptor()->file(),
       v1::GetImportanceRequest::descriptor()->file(), v1::GetStudyRequest::descriptor()->file(),
@@ -49,6 +52,14 @@ TEST(MethodRoles, ReadersChangeNothing) {
   for (const MethodRule& rule : AllMethodRules()) {
     if (rule.role == Role::kRead) {
       EXPECT_FALSE(rule.is_change) << rule.method;
+    }
+  }
+}
+
+TEST(MethodRoles, WhatWritersAloneMayDoIsAudited) {
+  for (const MethodRule& rule : AllMethodRules()) {
+    if (rule.role == Role::kWrite) {
+      EXPECT_TRUE(rule.is_change) << rule.method;
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "common/tls/identity.h"
 #include "tests/fakes/simulated_clock.h"
 #include "tests/fakes/temporary_database.h"
 
@@ -28,13 +29,19 @@ class TokenIssuerTest : public testing::Test {
   std::unique_ptr<Store> store_ = Store::Open(database_.path()).value();
   std::unique_ptr<TokenRegistry> tokens_ = TokenRegistry::Load(*store_, clock_).value();
   int num_changes_ = 0;
+  uint64_t asking_ = 0;
+  std::string line_at_change_;
   TokenIssuer issuer_{{.folder = std::filesystem::path(database_.path()).parent_path().string(),
                        .certificate = {},
                        .host = "host",
                        .port = 5},
                       *tokens_,
                       clock_,
-                      [this] { ++num_changes_; }};
+                      [this](uint64_t asking) {
+                        ++num_changes_;
+                        asking_ = asking;
+                        line_at_change_ = LineOf("work");
+                      }};
 };
 
 TEST_F(TokenIssuerTest, TheFirstStartMakesATokenForEachRole) {
@@ -63,9 +70,28 @@ TEST_F(TokenIssuerTest, FilesFollowTheirTokens) {
   EXPECT_EQ(num_changes_, 1);
   EXPECT_NE(LineOf("work"), before);
   EXPECT_EQ(LineOf("work"), "hpo-worker --join " + rotated->join);
-  ASSERT_TRUE(issuer_.Revoke("work").ok());
+  ASSERT_TRUE(issuer_.Revoke("work", /*asking=*/7).ok());
   EXPECT_EQ(num_changes_, 2);
+  EXPECT_EQ(asking_, 7U);
   EXPECT_FALSE(std::filesystem::exists(issuer_.FileOf("work")));
+}
+
+TEST_F(TokenIssuerTest, TheFileIsNewBeforeTheOldSecretEnds) {
+  ASSERT_TRUE(issuer_.MakeFirstTokens().ok());
+  ASSERT_TRUE(issuer_.Rotate("work", absl::ZeroDuration(), std::nullopt).ok());
+  EXPECT_EQ(line_at_change_, LineOf("work"));
+}
+
+TEST_F(TokenIssuerTest, WhereTheFileCannotBeWrittenTheOldSecretWorks) {
+  ASSERT_TRUE(issuer_.MakeFirstTokens().ok());
+  const tls::Secret old = tls::ParseJoinString(LineOf("work"))->secret;
+  std::filesystem::remove(issuer_.FileOf("work"));
+  std::filesystem::create_directories(issuer_.FileOf("work") + "/x");
+  EXPECT_FALSE(issuer_.Rotate("work", absl::ZeroDuration(), std::nullopt).ok());
+  const tls::Identity identity = tls::DeriveClientIdentity(old).value();
+  EXPECT_EQ(tokens_->Admit(tls::KeyDigest(identity.certificate.get())).verdict,
+            Admission::Verdict::kAdmitted);
+  EXPECT_EQ(num_changes_, 0);
 }
 
 TEST_F(TokenIssuerTest, FilesNameTheAddressAndTheCertificateOfThisStart) {

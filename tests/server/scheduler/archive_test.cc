@@ -12,6 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class ArchiveTest : public SchedulerFixture {
  protected:
@@ -76,6 +77,16 @@ class ArchiveTest : public SchedulerFixture {
     return shown;
   }
 };
+
+TEST_F(ArchiveTest, TheKeyOfAWorkersProcessIsNotInIt) {
+  AddStudy(PlainStudy());
+  WorkerFacts facts = MakeWorker("a");
+  facts.instance_key = "0123456789abcdef";
+  MustAcquire(Register(facts));
+  const std::string archive = Archive("plain");
+  EXPECT_THAT(archive, Not(HasSubstr(facts.instance_key)));
+  EXPECT_THAT(archive, HasSubstr("\"instance_key\":\"sha256:"));
+}
 
 TEST_F(ArchiveTest, WhatIsDeletedComesBackAsItWas) {
   AddFullStudy();

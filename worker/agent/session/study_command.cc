@@ -80,10 +80,19 @@ struct FoundStudies {
   std::vector<FinishedStudy> ended;
 };
 
+// `server`: its last answer.
+absl::Status IdleFor(absl::Duration max_idle, const absl::Status& server) {
+  const std::string idle =
+      absl::StrCat("no trial for ", absl::FormatDuration(max_idle), " (--max-idle)");
+  if (server.ok()) return absl::DeadlineExceededError(idle);
+  return absl::UnavailableError(absl::StrCat(idle, "; work may remain: ", server.message()));
+}
+
 // Waits until a served study runs or all have ended.
 absl::StatusOr<FoundStudies> AwaitStudies(CoordinatorClient& client, const CommandSearch& search,
                                           Backoff pauses, StopSignal& stop) {
   const absl::Time deadline = absl::Now() + search.connect_timeout;
+  const absl::Time idle_until = absl::Now() + search.max_idle.value_or(absl::InfiniteDuration());
   WaitLog log;
   for (;;) {
     absl::StatusOr<std::vector<StudyData>> studies = client.ListStudyData();
@@ -107,7 +116,9 @@ absl::StatusOr<FoundStudies> AwaitStudies(CoordinatorClient& client, const Comma
       }
       log.Away(search.server, studies.status());
     }
-    if (stop.WaitFor(pauses.Next())) return absl::CancelledError("told to stop");
+    const absl::Duration left = idle_until - absl::Now();
+    if (left <= absl::ZeroDuration()) return IdleFor(*search.max_idle, studies.status());
+    if (stop.WaitFor(std::min(pauses.Next(), left))) return absl::CancelledError("told to stop");
   }
 }
 

@@ -26,6 +26,7 @@ struct CommandSearch {
   std::string server;               // for messages
   absl::Duration connect_timeout;   // how long the server may be away
   bool stay = false;                // wait for new studies when all have ended
+  std::optional<absl::Duration> max_idle = std::nullopt;  // the longest wait; nullopt: any
 };
 
 // Exactly one of the two, or neither: the studies that are served and run name no command.
@@ -37,17 +38,18 @@ struct FoundCommand {
 
 // The command of the one served study that still runs and names one. Waits for the server, and
 // until a served study runs or all have ended; the log says for what.
-//   Cancelled        `stop` was raised meanwhile
-//   Unavailable      the server is away for longer than `connect_timeout`
-//   InvalidArgument  several studies name one; lists them
-//   others           those that end a worker (rpc_reaction.h)
+//   Cancelled         `stop` was raised meanwhile
+//   DeadlineExceeded  no study runs within `max_idle`
+//   Unavailable       the server is away for longer than `connect_timeout` or `max_idle`
+//   InvalidArgument   several studies name one; lists them
+//   others            those that end a worker (rpc_reaction.h)
 absl::StatusOr<FoundCommand> FindStudyCommand(CoordinatorClient& client,
                                               const CommandSearch& search, Backoff pauses,
                                               StopSignal& stop);
 
 // The number of GPUs that each trial of the served studies takes, where they agree; 1 where they do
 // not, or none runs. Waits as FindStudyCommand.
-//   Cancelled, Unavailable, others  as FindStudyCommand
+//   Cancelled, DeadlineExceeded, Unavailable, others  as FindStudyCommand
 absl::StatusOr<int64_t> FindGpusPerTrial(CoordinatorClient& client, const CommandSearch& search,
                                          Backoff pauses, StopSignal& stop);
 

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "absl/strings/escaping.h"
+
 namespace hpo::cli {
 namespace {
 
@@ -50,6 +54,39 @@ TEST(CheckPlan, RejectsWhatNoEngineCanDo) {
   FleetPlan named = Plan();
   named.name = "a b";
   EXPECT_THAT(std::string(CheckPlan(named).message()), HasSubstr("got 'a b'"));
+}
+
+TEST(CheckPlan, TakesNoWordThatCouldEndItsLine) {
+  const std::string bad[] = {"a\nb",       "a\rb",           "a\tb",           "a\x1b[31m", "a\x7f",
+                             "a\xc2\x85z", "a\xe2\x80\xa8z", "a\xe2\x80\xa9z", "a\xff"};
+  using Change = void (*)(FleetPlan&, const std::string&);
+  const Change changes[] = {
+      [](FleetPlan& plan, const std::string& text) { plan.study = text; },
+      [](FleetPlan& plan, const std::string& text) { plan.gpu_type = text; },
+      [](FleetPlan& plan, const std::string& text) { plan.checkpoints = text; },
+      [](FleetPlan& plan, const std::string& text) { plan.image = text; },
+      [](FleetPlan& plan, const std::string& text) { plan.queue = text; },
+      [](FleetPlan& plan, const std::string& text) { plan.claim = text; },
+      [](FleetPlan& plan, const std::string& text) { plan.server.address = text; },
+      [](FleetPlan& plan, const std::string& text) { plan.server.join_file = text; },
+      [](FleetPlan& plan, const std::string& text) { plan.folder = text; },
+      [](FleetPlan& plan, const std::string& text) { plan.setup = {text}; },
+      [](FleetPlan& plan, const std::string& text) {
+        plan.worker_options = {"--study", text};
+      },
+      [](FleetPlan& plan, const std::string& text) { plan.engine_options = {"--qos=" + text}; }};
+  for (const Change change : changes) {
+    for (const std::string& text : bad) {
+      FleetPlan plan = Plan();
+      change(plan, text);
+      const std::string message(CheckPlan(plan).message());
+      EXPECT_THAT(message, HasSubstr("text of one line")) << absl::CHexEscape(text);
+      EXPECT_THAT(message, testing::Not(HasSubstr(text)));
+    }
+    FleetPlan plan = Plan();
+    change(plan, "\xc3\xa9 \xe2\x80\xa6 $(x) 'y' \xc2\xa0");
+    EXPECT_TRUE(CheckPlan(plan).ok()) << CheckPlan(plan);
+  }
 }
 
 TEST(CheckPlan, TakesNoSecretAmongTheWorkersOptions) {

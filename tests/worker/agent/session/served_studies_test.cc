@@ -125,6 +125,19 @@ TEST_F(FindCommandTest, EndsWithItsStudies) {
   EXPECT_EQ(*Find({}), FoundCommand()) << "a still runs";
 }
 
+TEST_F(FindCommandTest, WaitsNoLongerThanItMayBeIdle) {
+  const CommandSearch search{.served = {},
+                             .server = "fake",
+                             .connect_timeout = absl::Hours(1),
+                             .max_idle = absl::Milliseconds(20)};
+  const Backoff pauses(absl::Hours(1), absl::Hours(1), 1);
+  const auto command = FindStudyCommand(coordinator_, search, pauses, stop_);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(command.status())) << command.status();
+  EXPECT_THAT(command.status().message(), ::testing::HasSubstr("no trial for 20ms (--max-idle)"));
+  const auto gpus = FindGpusPerTrial(coordinator_, search, pauses, stop_);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(gpus.status())) << gpus.status();
+}
+
 TEST_F(FindCommandTest, WaitsForAStudy) {
   for (const bool stay : {false, true}) {
     coordinator_.SetStudies({});

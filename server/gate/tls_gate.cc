@@ -1,6 +1,5 @@
-#include "server/transport/tls_gate.h"
+#include "server/gate/tls_gate.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
@@ -9,14 +8,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstring>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +19,9 @@
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "server/access/message_guard.h"
+#include "server/gate/address_group.h"
+#include "server/gate/connection_acceptor.h"
+#include "server/gate/named_pair.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo::server {
@@ -32,43 +30,26 @@ namespace {
 constexpr uint64_t kWakeKey = 0;
 constexpr int64_t kToleratedFactor = 2;  // of the limit of a message
 constexpr int kLowPriority = 10;         // of nice(2)
+constexpr int kMostNames = 4;            // tried for a connection
 
-std::string AddressOf(int connection) {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof(storage);
-  if (getpeername(connection, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return "gone";
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (storage.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(storage);
-    inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-    return absl::StrCat(text.data(), ":", ntohs(v4.sin_port));
-  }
-  if (storage.ss_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(storage);
-    inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
-    return absl::StrCat("[", text.data(), "]:", ntohs(v6.sin6_port));
-  }
-  return "unix";
-}
-
-std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
-
-// Two connected sockets. For the second one, the name of its peer is `name`.
-std::optional<std::pair<int, int>> NamedPair(const std::string& name) {
-  std::array<int, 2> ends{};
-  constexpr int kKind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
-  if (socketpair(AF_UNIX, kKind, 0, ends.data()) != 0) return std::nullopt;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(),
-              std::min(name.size(), sizeof(address.sun_path) - 1));
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (bind(ends[0], reinterpret_cast<const sockaddr*>(&address), size) == 0) {
-    return std::pair(ends[0], ends[1]);
-  }
-  close(ends[0]);
-  close(ends[1]);
-  return std::nullopt;
+// Refuses messages of a client that are too long.
+std::function<bool(const char*, size_t)> GuardOf(AccessControl& access, const Caller& caller) {
+  return [&access, caller, guard = MessageGuard()](const char* data, size_t size) mutable {
+    const int64_t longest = guard.Take(data, size);
+    if (longest <= kMessageLimit.most) return true;
+    access.audit().WriteSparingly(
+        {.event = "refused",
+         .who = caller.name,
+         .role = std::string(RoleName(caller.role)),
+         .from = caller.from,
+         .method = "",
+         .what = "",
+         .result = "RESOURCE_EXHAUSTED",
+         .why = absl::StrCat("a message of ", longest, " bytes, and the most is ",
+                             kMessageLimit.most)});
+    // gRPC answers those that are a little too long, which it keeps in memory until then.
+    return longest <= kToleratedFactor * kMessageLimit.most;
+  };
 }
 
 }  // namespace
@@ -106,6 +87,7 @@ TlsGate::TlsGate(GateOptions options, const TokenRegistry& tokens, AccessControl
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       relay_([this](uint64_t connection) { access_.Leave(connection); }) {
+  access_.LimitConnections(options_.most_connections);
   HPO_CHECK(epoll_ >= 0 && wake_ >= 0);
   epoll_event event{.events = EPOLLIN, .data = {.u64 = kWakeKey}};
   HPO_CHECK(epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event) == 0);
@@ -135,9 +117,12 @@ void TlsGate::Take(int connection) {
   eventfd_write(wake_, 1);
 }
 
-void TlsGate::CloseInvalid() {
-  relay_.CloseWhere(access_.ConnectionsOf(
-      [this](int64_t token) { return token == kOfAuthority || tokens_.IsValid(token); }));
+void TlsGate::CloseInvalid(uint64_t spared) {
+  relay_.CloseWhere(access_.ConnectionsOf([this, spared](const Caller& caller) {
+    const bool by_certificate = caller.token < 0;
+    return caller.connection == spared ||
+           (by_certificate ? access_.IsCurrent(caller) : tokens_.IsValid(caller.token));
+  }));
 }
 
 void TlsGate::Run() {
@@ -178,23 +163,26 @@ void TlsGate::Begin(int connection) {
   auto handshake = std::make_unique<Handshake>();
   handshake->id = id;
   handshake->socket = connection;
-  handshake->client.from = AddressOf(connection);
+  handshake->client.from = PeerAddressOf(connection);
   handshake->deadline = absl::Now() + options_.handshake_timeout;
   const int on = 1;
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   setsockopt(connection, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
   epoll_event event{.events = EPOLLIN, .data = {.u64 = id}};
   epoll_ctl(epoll_, EPOLL_CTL_ADD, connection, &event);
-  by_host_[HostOf(handshake->client.from)].insert(id);
+  by_group_[AddressGroupOf(handshake->client.from)].insert(id);
   pending_.emplace(id, std::move(handshake));
 }
 
-// The oldest of the address that has most of them: a stranger with many connections makes room
-// among its own.
+// The oldest of the groups that have most of them: a stranger with many connections makes room
+// among its own, and where there are many strangers, whoever has had the most time does.
 void TlsGate::MakeRoom() {
-  const auto most = std::max_element(
-      by_host_.begin(), by_host_.end(),
-      [](const auto& one, const auto& other) { return one.second.size() < other.second.size(); });
+  const auto most =
+      std::max_element(by_group_.begin(), by_group_.end(), [](const auto& one, const auto& other) {
+        const size_t sizes[] = {one.second.size(), other.second.size()};
+        return sizes[0] != sizes[1] ? sizes[0] < sizes[1]
+                                    : *one.second.begin() > *other.second.begin();
+      });
   const uint64_t oldest = *most->second.begin();
   Refuse(*pending_.at(oldest), "too many connections at once that have not proved a token");
   Drop(oldest);
@@ -202,9 +190,9 @@ void TlsGate::MakeRoom() {
 
 void TlsGate::Drop(uint64_t id) {
   const auto handshake = pending_.find(id);
-  const auto host = by_host_.find(HostOf(handshake->second->client.from));
-  host->second.erase(id);
-  if (host->second.empty()) by_host_.erase(host);
+  const auto group = by_group_.find(AddressGroupOf(handshake->second->client.from));
+  group->second.erase(id);
+  if (group->second.empty()) by_group_.erase(group);
   pending_.erase(handshake);
 }
 
@@ -236,7 +224,7 @@ void TlsGate::Continue(Handshake& handshake) {
   Drop(handshake.id);
 }
 
-void TlsGate::Refuse(const Handshake& handshake, const std::string& why) {
+void TlsGate::Refuse(const Handshake& handshake, const std::string& why, absl::StatusCode code) {
   const bool is_known = handshake.client.caller.has_value();
   access_.audit().WriteSparingly(
       {.event = "handshake",
@@ -245,17 +233,29 @@ void TlsGate::Refuse(const Handshake& handshake, const std::string& why) {
        .from = handshake.client.from,
        .method = "",
        .what = "",
-       .result = "UNAUTHENTICATED",
+       .result = absl::StatusCodeToString(code),
        .why = why});
 }
 
 void TlsGate::Admit(Handshake& handshake) {
   epoll_ctl(epoll_, EPOLL_CTL_DEL, handshake.socket, nullptr);
-  const std::string peer = access_.Enter(*handshake.client.caller, handshake.id);
-  const auto ends = NamedPair(peer);
-  if (!ends) {
+  absl::StatusOr<std::string> peer = access_.Enter(*handshake.client.caller, handshake.id);
+  if (!peer.ok()) {
+    const std::string why(peer.status().message());
+    const std::string goodbye = GoodbyeOf(why);
+    SSL_write(handshake.tls.get(), goodbye.data(), static_cast<int>(goodbye.size()));
+    Refuse(handshake, why, absl::StatusCode::kResourceExhausted);
+    return;
+  }
+  absl::StatusOr<std::pair<int, int>> ends = NamedPair(*peer);
+  for (int i = 1; i < kMostNames && absl::IsAlreadyExists(ends.status()); ++i) {
+    peer = access_.Enter(*handshake.client.caller, handshake.id);
+    if (!peer.ok()) break;
+    ends = NamedPair(*peer);
+  }
+  if (!ends.ok()) {
     access_.Leave(handshake.id);
-    Refuse(handshake, "the server has no file descriptor left");
+    Refuse(handshake, std::string(ends.status().message()), ends.status().code());
     return;
   }
   // gRPC first: it begins to speak at once, by which the client learns that it is admitted.
@@ -265,26 +265,7 @@ void TlsGate::Admit(Handshake& handshake) {
               .plain_socket = ends->first,
               .id = handshake.id,
               .bytes_per_second = options_.bytes_per_second,
-              .admits = GuardOf(*handshake.client.caller)});
-}
-
-std::function<bool(const char*, size_t)> TlsGate::GuardOf(const Caller& caller) {
-  return [this, caller, guard = MessageGuard()](const char* data, size_t size) mutable {
-    const int64_t longest = guard.Take(data, size);
-    if (longest <= kMessageLimit.most) return true;
-    access_.audit().WriteSparingly(
-        {.event = "refused",
-         .who = caller.name,
-         .role = std::string(RoleName(caller.role)),
-         .from = caller.from,
-         .method = "",
-         .what = "",
-         .result = "RESOURCE_EXHAUSTED",
-         .why = absl::StrCat("a message of ", longest, " bytes, and the most is ",
-                             kMessageLimit.most)});
-    // gRPC answers those that are a little too long, which it keeps in memory until then.
-    return longest <= kToleratedFactor * kMessageLimit.most;
-  };
+              .admits = GuardOf(access_, *handshake.client.caller)});
 }
 
 int TlsGate::EndLate() {

@@ -29,9 +29,10 @@ struct GateOptions {
   tls::Identity identity;
   std::string client_ca_file;  // see ClientVerifier
   absl::Duration handshake_timeout = absl::Seconds(10);
-  // Connections whose handshake is not complete: the oldest of the address that has most of them
-  // makes room for the next one.
+  // Connections whose handshake is not complete: the oldest of those address groups that have most
+  // of them makes room for the next one.
   size_t most_pending = 256;
+  int most_connections = 3333;  // of all that have proved a token; see AccessControl
   int64_t bytes_per_second = int64_t{256} << 20;  // from each client
 };
 
@@ -52,8 +53,9 @@ class TlsGate {
   // Takes a connection, which is non-blocking, and owns it.
   void Take(int connection);
 
-  // Closes the connections of tokens that have been revoked or replaced, or have expired.
-  void CloseInvalid();
+  // Closes the connections of tokens that have been revoked or replaced, or have expired, but
+  // `spared`.
+  void CloseInvalid(uint64_t spared = 0);
 
  private:
   struct Handshake;
@@ -67,9 +69,8 @@ class TlsGate {
   void Begin(int connection);
   void Continue(Handshake& handshake);
   void Admit(Handshake& handshake);
-  // Refuses messages of a client that are too long.
-  std::function<bool(const char*, size_t)> GuardOf(const Caller& caller);
-  void Refuse(const Handshake& handshake, const std::string& why);
+  void Refuse(const Handshake& handshake, const std::string& why,
+              absl::StatusCode code = absl::StatusCode::kUnauthenticated);
   void MakeRoom();
   void Drop(uint64_t id);
   // Ends those that took too long. Milliseconds until the next one does; -1: there is none.
@@ -84,7 +85,7 @@ class TlsGate {
   const int wake_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, std::unique_ptr<Handshake>> pending_;  // by id, which grows with age
-  std::map<std::string, std::set<uint64_t>> by_host_;       // ids of pending_
+  std::map<std::string, std::set<uint64_t>> by_group_;      // ids of pending_, by AddressGroupOf
   absl::Mutex mutex_;
   std::vector<int> taken_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,4 +1,4 @@
-#include "server/transport/connection_acceptor.h"
+#include "server/gate/connection_acceptor.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

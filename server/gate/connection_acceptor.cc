@@ -1,4 +1,4 @@
-#include "server/transport/connection_acceptor.h"
+#include "server/gate/connection_acceptor.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -119,6 +119,10 @@ int ConnectionsFor(int descriptors) {
   return std::clamp(descriptors - reserved, 1, kMostConnections);
 }
 
+std::string GoodbyeOf(const std::string& why) {
+  return Frame(kSettings, 0, 0, "") + RefusalOf(0, why);
+}
+
 absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> ConnectionAcceptor::Listen(
     const ListenAddress& address, int most_connections) {
   ListenAddress bound = address;
@@ -213,8 +217,7 @@ void ConnectionAcceptor::TakeFailure(int error) {
       close(connection);
     } else if (connection >= 0) {
       // There is no time to wait for its call.
-      Send(connection, Frame(kSettings, 0, 0, "") +
-                           RefusalOf(0, "hpo-server has no file descriptor left; try again later"));
+      Send(connection, GoodbyeOf("hpo-server has no file descriptor left; try again later"));
       close(connection);
     }
   }

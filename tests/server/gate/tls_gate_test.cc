@@ -1,6 +1,7 @@
-#include "server/transport/tls_gate.h"
+#include "server/gate/tls_gate.h"
 
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -70,13 +71,18 @@ class TlsGateTest : public CoordinatorFixture {
     std::shared_ptr<grpc::Channel> channel;
   };
 
-  // A plain connection to the server's port.
-  int Connect() const {
+  // A plain connection to the server's port, from an address of this machine: 127.0.0.1, or another
+  // one of 127.0.0.0/8.
+  int Connect(uint32_t from = INADDR_LOOPBACK) const {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(static_cast<uint16_t>(JoinOf("read").port));
     const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr.s_addr = htonl(from);
+    EXPECT_EQ(bind(connection, reinterpret_cast<sockaddr*>(&own), sizeof(own)), 0);
     EXPECT_EQ(connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
     return connection;
   }
@@ -147,6 +153,41 @@ TEST_F(TlsGateTest, OnlyAdminsNameCommands) {
   AwaitAudit("\"method\":\"/hpo.v1.StudyService/CreateStudy\"");
 }
 
+// How a stream of gRPC's reflection ends whose client has sent `request` and nothing more.
+grpc::StatusCode EndOfReflection(const std::shared_ptr<grpc::Channel>& channel,
+                                 const std::string& request) {
+  Call call;
+  grpc::CompletionQueue queue;
+  grpc::GenericStub stub(channel);
+  const auto stream = stub.PrepareCall(
+      &call, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
+  int step = 0;
+  const auto await = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+  };
+  stream->StartCall(&step);
+  await();
+  const grpc::Slice slice(request);
+  stream->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), &step);
+  await();
+  grpc::ByteBuffer answer;
+  stream->Read(&answer, &step);
+  await();
+  grpc::Status status;
+  stream->Finish(&status, &step);
+  await();
+  return status.error_code();
+}
+
+TEST_F(TlsGateTest, ServicesOfGrpcAreForThoseWhoMayRead) {
+  const std::string list("\x3a\x01*");  // ServerReflectionRequest{list_services: "*"}
+  EXPECT_EQ(EndOfReflection(Client(JoinOf("read")).channel, list), grpc::StatusCode::OK);
+  EXPECT_EQ(EndOfReflection(Client(JoinOf("work")).channel, list), grpc::StatusCode::CANCELLED);
+  EXPECT_THAT(Audit(), HasSubstr("ServerReflectionInfo needs read"));
+}
+
 TEST_F(TlsGateTest, PlaintextIsRefusedAndAudited) {
   const int connection = Connect();
   const std::string text = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -186,6 +227,20 @@ TEST_F(TlsGateTest, ManyThatProveNothingDoNotKeepAnotherOut) {
   for (int i = 0; i < 400; ++i) idle.push_back(Connect());
   EXPECT_TRUE(Client(JoinOf("read")).GetServer().ok());
   for (const int connection : idle) close(connection);
+}
+
+// One connection of each of many addresses: it is the oldest one that makes room, whatever its
+// address, and not the newcomer.
+TEST_F(TlsGateTest, StrangersWithManyAddressesMakeRoomByAge) {
+  std::vector<int> idle;
+  // 127.100.0.0 and on, all of which sort behind 127.0.0.1.
+  for (uint32_t i = 0; i < 256; ++i) idle.push_back(Connect(0x7f640000U + i));
+  const int own = Connect();
+  for (uint32_t i = 256; i < 300; ++i) idle.push_back(Connect(0x7f640000U + i));
+  AwaitAudit("127.100.0.40:");  // 45 were dropped: the oldest
+  EXPECT_EQ(Audit().find("\"from\":\"127.0.0.1:"), std::string::npos);
+  for (const int connection : idle) close(connection);
+  close(own);
 }
 
 TEST_F(TlsGateTest, AUnixSocketMayComeBeforeTheAddressWithTls) {

@@ -26,6 +26,9 @@ constexpr int kMostDescriptors = 65536;
 // How many connections leave enough of `descriptors` for everything else. Pure.
 int ConnectionsFor(int descriptors);
 
+// HTTP/2 that ends a connection before its first call: RESOURCE_EXHAUSTED and `why`. Pure.
+std::string GoodbyeOf(const std::string& why);
+
 // One thread from Start to Stop.
 class ConnectionAcceptor {
  public:
