@@ -22,6 +22,12 @@ class RpcServerTest : public CoordinatorFixture {
     own_channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
   }
 
+  // It calls the parts of the coordinator, so it ends first.
+  void TearDown() override {
+    server_.reset();
+    CoordinatorFixture::TearDown();
+  }
+
   absl::StatusOr<std::unique_ptr<RpcServer>> StartAt(const ListenAddress& address) {
     const RpcApis apis{.studies = coordinator_->studies(),
                        .workers = coordinator_->workers(),
