@@ -18,6 +18,18 @@ constexpr int kCurves = 200;
 constexpr int kAttempts = 10'000;
 // Of a page of the table: its message stays below gRPC's 4 MiB also with many columns.
 constexpr int kRows = 2'000;
+// Of GPUs that the page of memory offers, in GiB (web/src/pages/memory).
+constexpr int64_t kGpuGib[] = {8, 12, 16, 24, 40, 48, 80, 141};
+
+// Those, and the workers' own.
+std::vector<int64_t> CapacitiesOf(const v1::Study& study) {
+  std::set<int64_t> bytes;
+  for (const int64_t gib : kGpuGib) bytes.insert(gib << 30);
+  for (const v1::Worker& worker : study.workers()) {
+    if (worker.capacity_bytes() > 0) bytes.insert(worker.capacity_bytes());
+  }
+  return {bytes.begin(), bytes.end()};
+}
 
 std::string NameOf(const v1::ColumnInfo& column) {
   const absl::string_view name = column.name();
@@ -118,14 +130,17 @@ absl::Status StudyRecorder::KeepAnalysis(const v1::Study& study) {
   v1::GetTimelineResponse attempts;
   HPO_RETURN_IF_ERROR(UnlessRefused(Keep("AnalysisService/GetTimeline", connection_.analysis(),
                                          &Analysis::GetTimeline, timeline, &attempts)));
+  const std::vector<int64_t> capacities = CapacitiesOf(study);
   v1::GetMemoryFrontierRequest frontier;
   frontier.set_study(study.name());
+  frontier.mutable_capacities()->Assign(capacities.begin(), capacities.end());
   v1::GetMemoryFrontierResponse cells;
   HPO_RETURN_IF_ERROR(UnlessRefused(Keep("AnalysisService/GetMemoryFrontier",
                                          connection_.analysis(), &Analysis::GetMemoryFrontier,
                                          frontier, &cells)));
   v1::GetMemoryFitRequest fit;
   fit.set_study(study.name());
+  fit.mutable_capacities()->Assign(capacities.begin(), capacities.end());
   v1::GetMemoryFitResponse fits;
   return UnlessRefused(Keep("AnalysisService/GetMemoryFit", connection_.analysis(),
                             &Analysis::GetMemoryFit, fit, &fits));

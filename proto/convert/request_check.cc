@@ -14,6 +14,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "hpo/v1/analysis.pb.h"
 #include "optuna/storage.pb.h"
 
 namespace hpo {
@@ -186,6 +187,8 @@ void CheckAreFields(const std::map<std::string, Value>& rules) {
 }
 
 void CheckNames(const Rules& rules) {
+  // Its messages are in every program that checks requests, also where nothing else uses them.
+  google::protobuf::LinkMessageReflection<v1::GetCurvesRequest>();
   CheckAreFields(rules.texts);
   CheckAreFields(rules.lists);
   CheckAreFields(rules.ranges);

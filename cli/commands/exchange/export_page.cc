@@ -38,7 +38,7 @@ absl::Status ExportPage(Session& session, const std::string& path) {
   HPO_RETURN_IF_ERROR(WriteFileDurably(file, content));
   const Bytes size{static_cast<int64_t>(content.size())};
   if (session.json) {
-    PrintJson({{"study", name}, {"file", file}, {"bytes", size.count()}}, session.out);
+    PrintJson({{"study", name}, {"file", file}, {"bytes", size.count}}, session.out);
   } else {
     session.out << name << ": written to " << file << " (" << FormatBytes(size)
                 << "); open it in a browser\n";

@@ -88,6 +88,9 @@ bool IsShortened(const FieldDescriptor& field) {
                                            "hpo.v1.StoppedByPruner.pruner",
                                            "hpo.v1.ReleaseTrialRequest.note",
                                            "hpo.v1.HeartbeatRequest.notice",
+                                           "hpo.v1.HeartbeatRequest.Lease.log_tail",
+                                           "hpo.v1.FinishTrialRequest.log_tail",
+                                           "hpo.v1.ReleaseTrialRequest.log_tail",
                                            "hpo.v1.ReportPreflightRequest.message"};
   return shortened.contains(std::string(field.full_name()));
 }

@@ -125,6 +125,7 @@ TEST(ConvertWorker, HeartbeatsComeInAndDirectivesGoOutInOrder) {
   request.mutable_leases(0)->set_stage("training");
   request.mutable_leases(0)->set_allocated_bytes(6);
   request.mutable_leases(0)->set_reserved_bytes(7);
+  request.mutable_leases(0)->set_log_tail("10 %\r20 %\n\tend");
   const HeartbeatCall call = FromProto(request);
   EXPECT_EQ(call.session, "s");
   EXPECT_EQ(call.capacity, Bytes{5});
@@ -134,6 +135,7 @@ TEST(ConvertWorker, HeartbeatsComeInAndDirectivesGoOutInOrder) {
   EXPECT_EQ(call.beats[0].stage, "training");
   EXPECT_EQ(call.beats[0].allocated, Bytes{6});
   EXPECT_EQ(call.beats[0].reserved, Bytes{7});
+  EXPECT_EQ(call.beats[0].log_tail, "10 %?20 %\n\tend");
 
   const v1::HeartbeatResponse response = ToProto(HeartbeatResult{
       .directives = {Directive::kLeaseLost, Directive::kContinue, Directive::kCancelled,
@@ -182,6 +184,7 @@ TEST(ConvertWorker, FinishedTrialsComeIn) {
   request.mutable_memory()->set_live_peak_bytes(12);
   request.add_measurements()->set_step(10);
   request.add_memory_records()->set_stage("Trial Success");
+  request.set_log_tail(std::string(40'000, 'x') + "\nlast\n");
   const FinishCall call = FromProto(request).value();
   EXPECT_EQ(call.request.memory_records.at(0).stage, "Trial Success");
   EXPECT_EQ(call.request_id, "r");
@@ -190,6 +193,7 @@ TEST(ConvertWorker, FinishedTrialsComeIn) {
   EXPECT_EQ(call.request.memory.live_peak, Bytes{12});
   EXPECT_EQ(call.request.final_plan, MemoryPlan());
   EXPECT_EQ(call.request.measurements.size(), 1u);
+  EXPECT_EQ(call.request.log_tail, "last\n") << "whole lines";
 }
 
 TEST(ConvertWorker, ReleasesComeInWithTheirReason) {
@@ -199,11 +203,13 @@ TEST(ConvertWorker, ReleasesComeInWithTheirReason) {
   request.set_reason(v1::RELEASE_REASON_REJECTED);
   request.set_needed_bytes(77);
   request.set_note("too big");
+  request.set_log_tail("end\x1b[0m\n");
   const ReleaseCall call = FromProto(request).value();
-  EXPECT_EQ(call.lease, kLease);
-  EXPECT_EQ(call.reason, ReleaseReason::kRejected);
-  EXPECT_EQ(call.needed, Bytes{77});
-  EXPECT_EQ(call.note, "too big");
+  EXPECT_EQ(call.release.lease, kLease);
+  EXPECT_EQ(call.release.reason, ReleaseReason::kRejected);
+  EXPECT_EQ(call.release.needed, Bytes{77});
+  EXPECT_EQ(call.release.note, "too big");
+  EXPECT_EQ(call.release.log_tail, "end?[0m\n");
 }
 
 TEST(ConvertWorker, AnswersGoOut) {
