@@ -7,6 +7,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cli/client/terminal.h"
 #include "cli/fleet/engines/fleet_files.h"
@@ -83,6 +85,8 @@ absl::StatusOr<FleetPlan> MakePlan(const FleetOptions& options, const std::strin
   FleetPlan plan = options.plan;
   plan.study = study;
   if (plan.name.empty()) plan.name = study.empty() ? kUsualName : FleetNameOf(study);
+  // --setup with a text of several lines is each of them.
+  if (!plan.setup.empty()) plan.setup = absl::StrSplit(absl::StrJoin(plan.setup, "\n"), '\n');
   if (!options.partition.empty()) {
     plan.engine_options.insert(plan.engine_options.begin(), "--partition=" + options.partition);
   }
