@@ -156,12 +156,15 @@ absl::StatusOr<AccessControl::Permit> AccessControl::Allow(absl::string_view met
 
 absl::Status AccessControl::Take(absl::string_view peer, const Caller& caller) {
   absl::MutexLock lock(&mutex_);
-  int& in_flight = in_flight_[caller.token];
-  if (caller.token == 0) {
-    ++in_flight;
-    ++num_in_flight_;
-    return absl::OkStatus();
-  }
+  if (caller.token != 0) HPO_RETURN_IF_ERROR(TakeFromLimits(peer, caller));
+  ++in_flight_[caller.token];
+  ++num_in_flight_;
+  return absl::OkStatus();
+}
+
+absl::Status AccessControl::TakeFromLimits(absl::string_view peer, const Caller& caller) {
+  const auto found = in_flight_.find(caller.token);
+  const int in_flight = found == in_flight_.end() ? 0 : found->second;
   const int reserved = caller.role == Role::kAdmin ? 0 : limits_.calls_of_admins;
   const int left = limits_.calls_in_flight - reserved - num_in_flight_;
   if (!MayTakeOneMore(in_flight, left)) {
@@ -184,8 +187,6 @@ absl::Status AccessControl::Take(absl::string_view peer, const Caller& caller) {
         "a connection may make ", limits_.calls_per_second, " calls a second; try again later"));
   }
   one.calls_left -= 1.0;
-  ++in_flight;
-  ++num_in_flight_;
   return absl::OkStatus();
 }
 

@@ -57,8 +57,8 @@ class AccessControl {
   // machine, or the operator has said --insecure.
   AccessControl(AuditLog& audit, const Clock& clock, CallLimits limits = {});
 
-  // Tokens share so many connections as they share calls (CallLimits); a sixteenth is for
-  // administrators alone. Without it there is no limit.
+  // Sets the most connections of all tokens, which share them as they share calls (CallLimits);
+  // administrators alone may have the last sixteenth. Not called: there is no limit.
   void LimitConnections(int most);
 
   // A connection that the TLS handshake has admitted. The name of its end that faces gRPC, without
@@ -120,7 +120,11 @@ class AccessControl {
     absl::Duration filled;  // monotonic
   };
 
+  // Counts the call of a caller, who has a token or not.
   absl::Status Take(absl::string_view peer, const Caller& caller);
+  // What a token's call needs of the limits.
+  absl::Status TakeFromLimits(absl::string_view peer, const Caller& caller)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LeaveLocked(uint64_t connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(const Caller& caller);
 

@@ -11,8 +11,14 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status.h"
 
 namespace hpo::server {
+namespace {
+
+constexpr int kMostNames = 4;  // tried for a connection
+
+}  // namespace
 
 absl::StatusOr<std::pair<int, int>> NamedPair(const std::string& name) {
   std::array<int, 2> ends{};
@@ -35,6 +41,17 @@ absl::StatusOr<std::pair<int, int>> NamedPair(const std::string& name) {
   close(ends[1]);
   if (error != EADDRINUSE) return failed("bind", error);
   return absl::AlreadyExistsError("another program has bound the name of the connection");
+}
+
+absl::StatusOr<std::pair<int, int>> PairOfFreeName(
+    absl::FunctionRef<absl::StatusOr<std::string>()> next_name) {
+  absl::StatusOr<std::pair<int, int>> ends;
+  for (int i = 0; i < kMostNames; ++i) {
+    HPO_ASSIGN_OR_RETURN(const std::string name, next_name());
+    ends = NamedPair(name);
+    if (!absl::IsAlreadyExists(ends.status())) break;
+  }
+  return ends;
 }
 
 }  // namespace hpo::server

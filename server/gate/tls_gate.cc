@@ -30,7 +30,6 @@ namespace {
 constexpr uint64_t kWakeKey = 0;
 constexpr int64_t kToleratedFactor = 2;  // of the limit of a message
 constexpr int kLowPriority = 10;         // of nice(2)
-constexpr int kMostNames = 4;            // tried for a connection
 
 // Refuses messages of a client that are too long.
 std::function<bool(const char*, size_t)> GuardOf(AccessControl& access, const Caller& caller) {
@@ -239,23 +238,16 @@ void TlsGate::Refuse(const Handshake& handshake, const std::string& why, absl::S
 
 void TlsGate::Admit(Handshake& handshake) {
   epoll_ctl(epoll_, EPOLL_CTL_DEL, handshake.socket, nullptr);
-  absl::StatusOr<std::string> peer = access_.Enter(*handshake.client.caller, handshake.id);
-  if (!peer.ok()) {
-    const std::string why(peer.status().message());
-    const std::string goodbye = GoodbyeOf(why);
-    SSL_write(handshake.tls.get(), goodbye.data(), static_cast<int>(goodbye.size()));
-    Refuse(handshake, why, absl::StatusCode::kResourceExhausted);
-    return;
-  }
-  absl::StatusOr<std::pair<int, int>> ends = NamedPair(*peer);
-  for (int i = 1; i < kMostNames && absl::IsAlreadyExists(ends.status()); ++i) {
-    peer = access_.Enter(*handshake.client.caller, handshake.id);
-    if (!peer.ok()) break;
-    ends = NamedPair(*peer);
-  }
+  const auto ends =
+      PairOfFreeName([&] { return access_.Enter(*handshake.client.caller, handshake.id); });
   if (!ends.ok()) {
     access_.Leave(handshake.id);
-    Refuse(handshake, std::string(ends.status().message()), ends.status().code());
+    const std::string why(ends.status().message());
+    if (absl::IsResourceExhausted(ends.status())) {
+      const std::string goodbye = GoodbyeOf(why);
+      SSL_write(handshake.tls.get(), goodbye.data(), static_cast<int>(goodbye.size()));
+    }
+    Refuse(handshake, why, ends.status().code());
     return;
   }
   // gRPC first: it begins to speak at once, by which the client learns that it is admitted.

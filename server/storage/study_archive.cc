@@ -53,13 +53,11 @@ Json ValueOf(const Statement& row, int column) {
   return row.Text(column);
 }
 
-// With the key of a worker's process, its session can be had: whoever may read a study gets a hash,
-// which tells processes apart. An archive that is archived again keeps it.
+// Whoever has the key of a worker's process can take its session. So an archive, which readers get,
+// has a hash, by which processes differ as well. An archive that is archived again keeps it.
 Json HashOfKey(const std::string& key) {
   if (absl::StartsWith(key, kHashed)) return key;
-  Sha256 digest;
-  digest.Update(key);
-  return absl::StrCat(kHashed, digest.HexDigest());
+  return absl::StrCat(kHashed, Sha256Hex(key));
 }
 
 // Writes lines and keeps count and digest of them.

@@ -210,22 +210,25 @@ absl::StatusOr<OwnState> OpenState(const WorkerOptions& options, const std::stri
   return OwnState{std::move(name), std::move(folder), std::move(outbox)};
 }
 
+Backoff PausesAtStart() {
+  const AgentOptions times;
+  return Backoff(times.first_retry, times.longest_retry, getpid());
+}
+
 // A full disk, and whatever else may pass, is waited for. So is, for a while, the worker of the
 // same name of an `hpo run` that was killed just now: it still gives its trial back.
 absl::StatusOr<OwnState> WaitForState(const WorkerOptions& options, const std::string& card_uuid,
                                       StopSignal& stop) {
   constexpr absl::Duration kEndOfAnother = absl::Seconds(15);
-  const AgentOptions times;
   const absl::Time patient_until = absl::Now() + kEndOfAnother;
   absl::StatusOr<OwnState> state;
-  const absl::Status opened =
-      WaitForMachine(stop, Backoff(times.first_retry, times.longest_retry, getpid()), [&] {
-        state = OpenState(options, card_uuid);
-        const bool is_taken = absl::IsAlreadyExists(state.status());
-        return is_taken && absl::Now() < patient_until
-                   ? absl::UnavailableError(state.status().message())
-                   : state.status();
-      });
+  const absl::Status opened = WaitForMachine(stop, PausesAtStart(), [&] {
+    state = OpenState(options, card_uuid);
+    const bool is_taken = absl::IsAlreadyExists(state.status());
+    return is_taken && absl::Now() < patient_until
+               ? absl::UnavailableError(state.status().message())
+               : state.status();
+  });
   if (!opened.ok()) return opened;
   return state;
 }
@@ -239,9 +242,21 @@ absl::Status CheckWorkdir(const StudyCommand& found) {
       found.workdir, " (below ", fs::current_path(error).string(), ")"));
 }
 
-// No study ran within --max-idle.
-AgentResult IdleAtStart(const absl::Status& idle) {
-  spdlog::info("{}", std::string(idle.message()));
+CommandSearch SearchOf(const WorkerOptions& options, const std::string& server) {
+  return {.served = options.studies,
+          .server = server,
+          .connect_timeout = options.connect_timeout,
+          .stay = options.stay,
+          .max_idle = options.max_idle};
+}
+
+// The worker's end, where a wait for studies (study_command.h) has ended without one: by a signal,
+// by --max-idle, or since no server answers.
+std::optional<AgentResult> EndOfWait(const absl::Status& status, const StopSignal& stop) {
+  if (absl::IsCancelled(status)) return StoppedAtStart(stop.level());
+  if (absl::IsUnavailable(status)) return AgentResult{ExitCode::kTryAgain, status};
+  if (!absl::IsDeadlineExceeded(status)) return std::nullopt;
+  spdlog::info("{}", std::string(status.message()));
   return AgentResult{ExitCode::kDone, absl::OkStatus()};
 }
 
@@ -251,17 +266,9 @@ std::variant<WorkerOptions, AgentResult> WithStudysCommand(WorkerOptions options
                                                            CoordinatorClient& client,
                                                            StopSignal& stop) {
   if (!options.allow_commands) return options;
-  const AgentOptions times;
-  const CommandSearch search{.served = options.studies,
-                             .server = options.server,
-                             .connect_timeout = options.connect_timeout,
-                             .stay = options.stay,
-                             .max_idle = options.max_idle};
-  const absl::StatusOr<FoundCommand> found = FindStudyCommand(
-      client, search, Backoff(times.first_retry, times.longest_retry, getpid()), stop);
-  if (absl::IsCancelled(found.status())) return StoppedAtStart(stop.level());
-  if (absl::IsDeadlineExceeded(found.status())) return IdleAtStart(found.status());
-  if (absl::IsUnavailable(found.status())) return AgentResult{ExitCode::kTryAgain, found.status()};
+  const absl::StatusOr<FoundCommand> found =
+      FindStudyCommand(client, SearchOf(options, options.server), PausesAtStart(), stop);
+  if (const auto end = EndOfWait(found.status(), stop)) return *end;
   if (!found.ok()) return AgentResult{ExitCode::kConfiguration, found.status()};
   if (!found->ended.empty()) return EndOfStudies(found->ended);
   if (!found->command) return options;
@@ -487,21 +494,14 @@ absl::Status DecideGpusPerTrial(size_t num_gpus, StopSignal& stop, WorkerOptions
   options.gpus_per_trial = 1;
   if (num_gpus == 1 || !options.HasProgram()) return absl::OkStatus();
   HPO_ASSIGN_OR_RETURN(const tls::ServerRoute route, FindServer(options, stop));
-  const AgentOptions times;
-  const CommandSearch search{.served = options.studies,
-                             .server = route.shown,
-                             .connect_timeout = options.connect_timeout,
-                             .stay = options.stay,
-                             .max_idle = options.max_idle};
-  HPO_ASSIGN_OR_RETURN(
-      const int64_t wanted,
-      FindGpusPerTrial(*ConnectCoordinator(route.dialed), search,
-                       Backoff(times.first_retry, times.longest_retry, getpid()), stop));
+  HPO_ASSIGN_OR_RETURN(const int64_t wanted,
+                       FindGpusPerTrial(*ConnectCoordinator(route.dialed),
+                                        SearchOf(options, route.shown), PausesAtStart(), stop));
   options.gpus_per_trial = static_cast<int>(wanted);
   return absl::OkStatus();
 }
 
-// The sets of GPUs, each of which is one worker's.
+// The sets of GPUs: each is one worker's.
 absl::StatusOr<std::vector<std::vector<GpuState>>> DivideGpus(const ChosenGpus& chosen,
                                                               int per_trial) {
   HPO_ASSIGN_OR_RETURN(std::vector<std::vector<GpuState>> sets, SetsOfGpus(chosen.gpus, per_trial));
@@ -520,9 +520,7 @@ absl::StatusOr<AgentResult> RunOnGpus(WorkerOptions options,
   HPO_ASSIGN_OR_RETURN(ChosenGpus chosen, ChooseGpus(options));
   SetTimeLimit(options, began, stop);
   const absl::Status decided = DecideGpusPerTrial(chosen.gpus.size(), stop, options);
-  if (absl::IsCancelled(decided)) return StoppedAtStart(stop.level());
-  if (absl::IsDeadlineExceeded(decided)) return IdleAtStart(decided);
-  if (absl::IsUnavailable(decided)) return AgentResult{ExitCode::kTryAgain, decided};
+  if (auto end = EndOfWait(decided, stop)) return *std::move(end);
   HPO_RETURN_IF_ERROR(decided);
   HPO_ASSIGN_OR_RETURN(const auto sets, DivideGpus(chosen, *options.gpus_per_trial));
   if (sets.size() == 1) {

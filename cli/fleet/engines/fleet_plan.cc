@@ -47,14 +47,11 @@ void Add(std::vector<std::string>& words, const std::string& option, const std::
 // shows what it is: UTF-8 without control characters (C0, DEL, C1) and line separators (U+2028,
 // U+2029).
 bool IsOfOneLine(absl::string_view text) {
-  if (ValidUtf8Prefix(text) != text.size()) return false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = [text, i](size_t offset) {
-      return i + offset < text.size() ? static_cast<unsigned char>(text[i + offset]) : 0;
-    };
-    if (absl::ascii_iscntrl(byte(0))) return false;
-    if (byte(0) == 0xc2 && byte(1) < 0xa0) return false;
-    if (byte(0) == 0xe2 && byte(1) == 0x80 && (byte(2) == 0xa8 || byte(2) == 0xa9)) return false;
+  while (!text.empty()) {
+    const auto [code, size] = FirstUtf8Character(text);  // 0 of what is not UTF-8
+    const bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+    if (is_control || code == 0x2028 || code == 0x2029) return false;
+    text.remove_prefix(size);
   }
   return true;
 }

@@ -45,8 +45,8 @@ TEST_F(FleetGroupTest, PrintsAScriptAndNothingElse) {
 }
 
 TEST_F(FleetGroupTest, ASetupOfSeveralLinesIsEachOfThem) {
-  const ProgramResult result = RunOffline(
-      {"fleet", "slurm", "--workers", "2", "--setup", "module load cuda\nulimit -c 0"});
+  const ProgramResult result =
+      RunOffline({"fleet", "slurm", "--workers", "2", "--setup", "module load cuda\nulimit -c 0"});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("\nmodule load cuda\nulimit -c 0\n"));
   EXPECT_THAT(result.out, HasSubstr("--setup 'ulimit -c 0'"));

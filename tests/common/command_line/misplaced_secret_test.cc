@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "common/tls/join_string.h"
+
 namespace hpo {
 namespace {
 
@@ -60,6 +62,12 @@ TEST(MisplacedSecret, VariablesThatNameSomethingElseAreReadToo) {
     EXPECT_THAT(Found({"status"}), StartsWith(std::string(variable) + ": "));
     unsetenv(variable);
   }
+}
+
+// The prefix stands here and in common/tls, which this library is below.
+TEST(MisplacedSecret, KnowsTheJoinStringsThatServersPrint) {
+  const tls::JoinString join{.secret = tls::RandomSecret(), .host = "host", .port = 5};
+  EXPECT_TRUE(HasJoinString(tls::FormatJoinString(join)));
 }
 
 TEST(MisplacedSecret, AJoinStringIsKnownByItsLetters) {

@@ -29,7 +29,7 @@ class Streams(Secured):
         self.server = self.start_secured()
 
     def open_streams(self, join, name, method, number, opened):
-        """So many idle streams of one token, until `opened` closes."""
+        """Opens idle streams of one token, which end when `opened` closes."""
         address = self.connect(join, name)
         over = threading.Event()
 

@@ -115,7 +115,7 @@ TEST_F(AccessControlTest, CallsASecondAreLimitedForEachConnection) {
 
 TEST_F(AccessControlTest, CallsAtOnceAreLimitedForEachToken) {
   std::vector<AccessControl::Permit> permits = AllOf(1, Role::kWork);
-  EXPECT_EQ(permits.size(), 6U);  // of 9, of which 3 are left
+  EXPECT_EQ(permits.size(), 6U);  // 9 in all: 3 are left
   EXPECT_EQ(CodeOf(kAcquire, Peer(2, Role::kWork)), absl::StatusCode::kOk);
   permits.pop_back();
   EXPECT_EQ(CodeOf(kAcquire, Peer(1, Role::kWork)), absl::StatusCode::kOk);
@@ -174,7 +174,7 @@ TEST_F(AccessControlTest, NoTokenHoldsEveryConnection) {
     }
     return count;
   };
-  EXPECT_EQ(all_of(1, Role::kRead), 20);  // of 30, of which 10 are left
+  EXPECT_EQ(all_of(1, Role::kRead), 20);  // 30 in all: 10 are left
   EXPECT_EQ(all_of(2, Role::kWork), 7);
   EXPECT_NE(Peer(3, Role::kRead, next_connection_++), "unix-abstract:refused");
   for (int64_t token = 4; token < 10; ++token) all_of(token, Role::kRead);

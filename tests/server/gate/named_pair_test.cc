@@ -27,5 +27,30 @@ TEST(NamedPair, TheSecondEndKnowsTheNameOfTheFirst) {
   close(ends->second);
 }
 
+TEST(PairOfFreeName, AsksForAnotherNameWhereSomebodyHasOne) {
+  const std::string taken = "hpo-test-" + RandomId();
+  const auto others = NamedPair(taken);
+  ASSERT_TRUE(others.ok()) << others.status();
+  int asked = 0;
+  const auto ends = PairOfFreeName([&]() -> absl::StatusOr<std::string> {
+    return ++asked < 4 ? taken : "hpo-test-" + RandomId();
+  });
+  ASSERT_TRUE(ends.ok()) << ends.status();
+  EXPECT_EQ(asked, 4);
+
+  asked = 0;
+  const auto always = [&]() -> absl::StatusOr<std::string> {
+    ++asked;
+    return taken;
+  };
+  EXPECT_EQ(PairOfFreeName(always).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(asked, 4);
+  const auto refused = []() -> absl::StatusOr<std::string> {
+    return absl::ResourceExhaustedError("too many");
+  };
+  EXPECT_EQ(PairOfFreeName(refused).status().code(), absl::StatusCode::kResourceExhausted);
+  for (const int one : {others->first, others->second, ends->first, ends->second}) close(one);
+}
+
 }  // namespace
 }  // namespace hpo::server

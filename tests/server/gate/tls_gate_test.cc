@@ -233,7 +233,7 @@ TEST_F(TlsGateTest, ManyThatProveNothingDoNotKeepAnotherOut) {
 // address, and not the newcomer.
 TEST_F(TlsGateTest, StrangersWithManyAddressesMakeRoomByAge) {
   std::vector<int> idle;
-  // 127.100.0.0 and on, all of which sort behind 127.0.0.1.
+  // Addresses from 127.100.0.0 on sort behind 127.0.0.1.
   for (uint32_t i = 0; i < 256; ++i) idle.push_back(Connect(0x7f640000U + i));
   const int own = Connect();
   for (uint32_t i = 256; i < 300; ++i) idle.push_back(Connect(0x7f640000U + i));
