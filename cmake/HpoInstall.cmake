@@ -59,6 +59,8 @@ install(FILES ${hpo_python_modules} ${CMAKE_SOURCE_DIR}/python/src/hpo/py.typed
   DESTINATION lib/hpo/python/hpo COMPONENT python)
 file(GLOB hpo_optuna_modules CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/hpo/optuna/*.py)
 install(FILES ${hpo_optuna_modules} DESTINATION lib/hpo/python/hpo/optuna COMPONENT python)
+file(GLOB hpo_notebook_modules CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/hpo/notebook/*.py)
+install(FILES ${hpo_notebook_modules} DESTINATION lib/hpo/python/hpo/notebook COMPONENT python)
 file(GLOB hpo_ray_modules CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/hpo/ray/*.py)
 install(FILES ${hpo_ray_modules} DESTINATION lib/hpo/python/hpo/ray COMPONENT python)
 

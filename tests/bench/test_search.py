@@ -14,13 +14,13 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
-import search_figures  # noqa: E402
-import search_runs  # noqa: E402
+from searches import search_figures  # noqa: E402
+from searches import search_runs  # noqa: E402
 
 try:
-    import search_parts
-    import search_problems
-    import search_tables
+    from searches import search_parts
+    from searches import search_problems
+    from searches import search_tables
 except ImportError:
     search_problems = None
 

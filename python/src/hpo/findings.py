@@ -203,7 +203,7 @@ class Findings:
 
     def _repr_html_(self) -> "str | None":
         """A card of the study for notebooks; None, so that repr() is shown, where the server does not answer."""
-        from .card import card  # what only notebooks need is imported by them
+        from .notebook.card import card  # what only notebooks need is imported by them
 
         try:
             return card(self.channel, self.name)

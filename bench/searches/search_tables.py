@@ -16,10 +16,10 @@ import statistics
 import tempfile
 
 import sampler_jobs
-import search_problems
+from searches import search_problems
 import table_folders
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 def folders():

@@ -7,7 +7,7 @@ import html
 import math
 from typing import Any, Sequence
 
-from . import _wire
+from .. import _wire
 
 _WIDTH, _HEIGHT, _MARGIN = 360, 90, 6
 _POINTS = 300
@@ -99,7 +99,8 @@ def _line(steps: "Sequence[tuple[int, float]]", place: Any, last: int) -> str:
     """The best so far: each value stays until a better one comes."""
     if not steps:
         return ""
-    words, height = [], 0.0
+    words: "list[str]" = []
+    height = 0.0
     for index, (number, value) in enumerate(steps):
         x, y = place(number, value)
         words.append(f"M{x:.1f} {y:.1f}" if index == 0 else f"H{x:.1f}V{y:.1f}")

@@ -1,4 +1,4 @@
-"""One run of a sampler on a problem of bench/search_problems.py: ours through bin/sampler_runs, or a peer's."""
+"""One run of a sampler on a problem of search_problems.py: ours through bin/sampler_runs, or a peer's."""
 
 import json
 import math

@@ -4,9 +4,9 @@ import dataclasses
 import functools
 from typing import Callable
 
-import search_problems
-import search_tables
-from search_problems import ALL, FIRST_REPORTED
+from searches import search_problems
+from searches import search_tables
+from searches.search_problems import ALL, FIRST_REPORTED
 
 NAMED = list(range(2, 25, 2))  # half of every group of BBOB's, named before anything was run
 

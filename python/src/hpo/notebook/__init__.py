@@ -1,0 +1,1 @@
+"""What notebooks show for hpo's objects; imported only by them."""
