@@ -117,9 +117,9 @@ absl::Status StudyRecorder::KeepAnalysis(const v1::Study& study) {
       request.set_metric(objective.metric());
       request.set_method(method);
       v1::GetImportanceResponse answer;
-      HPO_RETURN_IF_ERROR(UnlessRefused(Keep("AnalysisService/GetImportance",
-                                             connection_.analysis(), &Analysis::GetImportance,
-                                             request, &answer)));
+      HPO_RETURN_IF_ERROR(
+          UnlessRefused(Keep("AnalysisService/GetImportance", connection_.analysis(),
+                             &Analysis::GetImportance, request, &answer)));
     }
   }
   HPO_RETURN_IF_ERROR(KeepCurves(study.name()));
@@ -135,9 +135,9 @@ absl::Status StudyRecorder::KeepAnalysis(const v1::Study& study) {
   frontier.set_study(study.name());
   frontier.mutable_capacities()->Assign(capacities.begin(), capacities.end());
   v1::GetMemoryFrontierResponse cells;
-  HPO_RETURN_IF_ERROR(UnlessRefused(Keep("AnalysisService/GetMemoryFrontier",
-                                         connection_.analysis(), &Analysis::GetMemoryFrontier,
-                                         frontier, &cells)));
+  HPO_RETURN_IF_ERROR(
+      UnlessRefused(Keep("AnalysisService/GetMemoryFrontier", connection_.analysis(),
+                         &Analysis::GetMemoryFrontier, frontier, &cells)));
   v1::GetMemoryFitRequest fit;
   fit.set_study(study.name());
   fit.mutable_capacities()->Assign(capacities.begin(), capacities.end());

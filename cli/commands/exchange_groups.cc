@@ -60,7 +60,8 @@ Action DeclareExportOptuna(CLI::App& optuna, std::string& study) {
 Action DeclareExportHtml(CLI::App& html, std::string& study) {
   const auto path = std::make_shared<std::string>();
   AddNameArgument(html, study);
-  html.add_option("--to", *path, "File to write; an existing file is replaced [default: STUDY.html]")
+  html.add_option("--to", *path,
+                  "File to write; an existing file is replaced [default: STUDY.html]")
       ->type_name("FILE");
   return Plain([path](Session& session) { return ExportPage(session, *path); });
 }
@@ -145,19 +146,20 @@ Action DeclareTokenRevoke(CLI::App& revoke, std::string& /*study*/) {
 }  // namespace
 
 Command ExportGroup() {
-  return {.name = "export",
-          .help = "Export the trials of a study to other tools",
-          .examples = kExportExamples,
-          .commands = {
-              {"html", "Write the page of a study to one file, which a browser opens without a server",
-               Access::kReads, DeclareExportHtml},
-              {"mlflow", "Export each trial as an MLflow run; a second export updates the runs",
-               Access::kReads, DeclareMlflow},
-              {"tensorboard", "Export an event file for each trial", Access::kReads,
-               DeclareTensorboard},
-              {"optuna", "Export a database that Optuna and its dashboard can open", Access::kReads,
-               DeclareExportOptuna},
-          }};
+  return {
+      .name = "export",
+      .help = "Export the trials of a study to other tools",
+      .examples = kExportExamples,
+      .commands = {
+          {"html", "Write the page of a study to one file, which a browser opens without a server",
+           Access::kReads, DeclareExportHtml},
+          {"mlflow", "Export each trial as an MLflow run; a second export updates the runs",
+           Access::kReads, DeclareMlflow},
+          {"tensorboard", "Export an event file for each trial", Access::kReads,
+           DeclareTensorboard},
+          {"optuna", "Export a database that Optuna and its dashboard can open", Access::kReads,
+           DeclareExportOptuna},
+      }};
 }
 
 Command ImportGroup() {

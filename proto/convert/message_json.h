@@ -11,7 +11,8 @@ class Message;
 
 namespace hpo {
 
-// protobuf's JSON with the fields' names of the .proto files; fields of default values are left out.
+// protobuf's JSON with the fields' names of the .proto files; fields of default values are left
+// out.
 //   Internal  the message cannot be written as JSON
 absl::StatusOr<std::string> MessageToJson(const google::protobuf::Message& message);
 

@@ -8,8 +8,8 @@
 
 namespace hpo::cli {
 
-// The page's own code with what the server says of the study now. An existing file is replaced, whole
-// or not at all. `path` empty: STUDY.html.
+// The page's own code with what the server says of the study now. An existing file is replaced,
+// whole or not at all. `path` empty: STUDY.html.
 //   NotFound, PermissionDenied, ResourceExhausted  the file cannot be written
 absl::Status ExportPage(Session& session, const std::string& path);
 

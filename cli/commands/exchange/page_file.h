@@ -1,4 +1,5 @@
-// The page of `hpo export html` without its data: web/dist-export/export.html, which is in this program.
+// The page of `hpo export html` without its data: web/dist-export/export.html, which is in this
+// program.
 #pragma once
 
 #include "absl/strings/string_view.h"

@@ -207,7 +207,7 @@ TEST_F(ArchiveTest, EveryTableOfAStudyIsArchived) {
     Statement rows = database.Prepare(
         "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' "
         "AND c.name = 'study_id' AND m.name NOT LIKE 'optuna%' "  // those are Optuna's
-        "AND m.name <> 'attempt_time' ORDER BY 1");  // sums, which triggers keep
+        "AND m.name <> 'attempt_time' ORDER BY 1");               // sums, which triggers keep
     for (;;) {
       HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
       if (!row) return absl::OkStatus();
