@@ -79,16 +79,27 @@ std::string ChangesOf(const EditResult& result) {
   return absl::StrJoin(changes, ", ");
 }
 
-// Cancels what waits outside of `space` and has never run.
-absl::Status CancelOutside(Database& database, const StudyRuntime& study, const SearchSpace& space,
-                           absl::Time now, EditResult& result) {
+// What waits outside of `space` and has never run; what has begun goes on from where it is.
+absl::StatusOr<std::vector<TrialRecord>> WaitingOutside(Database& database,
+                                                        const StudyRuntime& study,
+                                                        const SearchSpace& space) {
+  std::vector<TrialRecord> waiting;
   StudyRows rows(database, study.id(), study.name());
   for (const QueuedTrial& queued : study.open.queue()) {
     if (IsWithin(space, queued.trial.params)) continue;
     HPO_ASSIGN_OR_RETURN(TrialRecord record, rows.trials.LoadTrial(queued.trial.id.number));
     const bool waits =
         record.trial.state == TrialState::kQueued && record.current_attempt == kNoAttempt;
-    if (!waits) continue;  // what has begun goes on from where it is
+    if (waits) waiting.push_back(std::move(record));
+  }
+  return waiting;
+}
+
+absl::Status CancelOutside(Database& database, const StudyRuntime& study, const SearchSpace& space,
+                           absl::Time now, EditResult& result) {
+  StudyRows rows(database, study.id(), study.name());
+  HPO_ASSIGN_OR_RETURN(std::vector<TrialRecord> waiting, WaitingOutside(database, study, space));
+  for (TrialRecord& record : waiting) {
     record.trial.state = TrialState::kCancelled;
     record.trial.outcome = Cancelled{.reason = "outside of the ranges that were edited"};
     record.trial.ended = now;
@@ -115,7 +126,16 @@ absl::StatusOr<EditResult> EditStudy(SchedulerState& state, const std::string& n
   for (const auto& [number, trial] : history.trials()) {
     if (!IsWithin(spec.space, trial.params)) ++result.num_outside;
   }
-  if (validate_only || spec == stored) return result;
+  if (spec == stored) return result;
+  if (validate_only) {
+    HPO_RETURN_IF_ERROR(state.store->Read([&](Database& database) -> absl::Status {
+      HPO_ASSIGN_OR_RETURN(const std::vector<TrialRecord> waiting,
+                           WaitingOutside(database, *study, spec.space));
+      for (const TrialRecord& record : waiting) result.cancelled.push_back(record.trial.id.number);
+      return absl::OkStatus();
+    }));
+    return result;
+  }
   std::unique_ptr<StudyRuntime> fresh;
   int64_t version = 0;
   const auto work = [&](Database& database) -> absl::Status {

@@ -127,14 +127,16 @@ std::string EditedText(const EditResult& edited, bool only_checked, int width) {
     table.AddRow({name, FormatDomain(domain), FormatDomain(edited.after.at(name))});
   }
   std::string text = table.Render(width);
-  if (edited.num_outside > 0) {
-    absl::StrAppend(
-        &text, edited.num_outside,
-        " trials lie outside; they stay in the study, and the sampler no longer uses them\n");
+  const int64_t num_staying = edited.num_outside - static_cast<int64_t>(edited.cancelled.size());
+  if (num_staying > 0) {
+    absl::StrAppend(&text, num_staying,
+                    num_staying == 1 ? " trial lies outside; it stays in the study"
+                                     : " trials lie outside; they stay in the study",
+                    ", and the sampler no longer uses ", num_staying == 1 ? "it\n" : "them\n");
   }
   for (const TrialNumber number : edited.cancelled) {
-    absl::StrAppend(&text, "trial ", Hash(number),
-                    ", queued and outside of the ranges, is cancelled\n");
+    absl::StrAppend(&text, "trial ", Hash(number), ", queued and outside of the ranges, ",
+                    only_checked ? "would be cancelled\n" : "is cancelled\n");
   }
   return text;
 }

@@ -3,7 +3,7 @@ import { call } from "../../api/call";
 import type { Domain, EditStudyResponse, Parameter, ParameterRange, Study } from "../../api/messages";
 import { int } from "../../api/values";
 import { domainText, readValue, valueText } from "../../format/domain";
-import { plural } from "../../format/format";
+import { count, plural } from "../../format/format";
 import { Dialog } from "../../parts/parts";
 import { perform } from "../../state/notices";
 import { useStudy } from "../../state/study";
@@ -84,7 +84,7 @@ export function EditRanges({ study, onClose }: { study: Study; onClose: () => vo
   };
   return (
     <Dialog title="Edit the search space" onClose={onClose}>
-      <div class="scroll">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Ranges">
         <table>
           <thead>
             <tr>
@@ -142,7 +142,8 @@ export function EditRanges({ study, onClose }: { study: Study; onClose: () => vo
 }
 
 function Preview({ preview }: { preview: EditStudyResponse }) {
-  const cancelled = preview.cancelled ?? [];
+  const cancelled = (preview.cancelled ?? []).length;
+  const staying = int(preview.outside) - cancelled;
   return (
     <div class="box" role="status">
       <ul>
@@ -153,10 +154,9 @@ function Preview({ preview }: { preview: EditStudyResponse }) {
         ))}
       </ul>
       <p>
-        {int(preview.outside) === 0
-          ? "No trial falls outside of the new space."
-          : `${plural(int(preview.outside), "trial")} would lie outside: they stay, and teach the sampler nothing more.`}
-        {cancelled.length > 0 && ` ${plural(cancelled.length, "queued trial")} would be cancelled.`}
+        {int(preview.outside) === 0 && "No trial falls outside of the new space."}
+        {staying > 0 && `Outside of it ${staying === 1 ? "is one trial, which stays and teaches" : `are ${count(staying)} trials, which stay and teach`} the sampler nothing more. `}
+        {cancelled > 0 && `${plural(cancelled, "queued trial")} would be cancelled.`}
       </p>
     </div>
   );
