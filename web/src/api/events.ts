@@ -105,9 +105,9 @@ class Follower {
       if (this.stopped) return;
       const refused = stream.readyState === EventSource.CLOSED;
       this.pause();
-      // EventSource does not say why: a poll finds out, and is enough for now.
-      if (refused) void this.poll();
-      else this.later(() => void this.open(), RETRY_MS);
+      // EventSource does not say why: a poll finds out. Where the server refuses streams, polling is
+      // enough for now.
+      void this.poll(!refused);
     };
   }
 
@@ -135,7 +135,8 @@ class Follower {
     return tryFrom(0);
   }
 
-  private async poll(): Promise<void> {
+  // `reopens`: a stream follows the first answer.
+  private async poll(reopens = false): Promise<void> {
     if (this.stopped) return;
     try {
       const response = await fetch(this.address({ poll: "1" }), { cache: "no-store" });
@@ -143,6 +144,10 @@ class Follower {
         const polled = (await response.json()) as Polled;
         for (const { event, data, id } of polled.events) this.receive(event, data, id ?? "");
         if (polled.after !== undefined) this.after = polled.after;
+        if (reopens) {
+          this.later(() => void this.open(), RETRY_MS);
+          return;
+        }
       } else {
         const error = await readError(response);
         if (error.code === "UNAUTHENTICATED") connection.value = "refused";
@@ -152,7 +157,7 @@ class Follower {
     } catch {
       lostConnection();
     }
-    this.later(() => void this.poll(), POLL_MS);
+    this.later(() => void this.poll(reopens), POLL_MS);
   }
 
   private receive(kind: string, data: unknown, id: string): void {

@@ -360,6 +360,7 @@ export interface FrontierGpu {
   capacity_bytes?: Int64;
   usable_bytes?: Int64;
   micro_batches?: number[];
+  verdicts?: string;
 }
 
 export interface GetMemoryFrontierResponse {
@@ -390,6 +391,7 @@ export interface MemoryFitCount {
   fits?: Int64;
   does_not_fit?: Int64;
   cut?: MemoryCut;
+  unknown?: Int64;
 }
 
 export interface MemoryFitGpu {

@@ -75,7 +75,7 @@ function StudyTable({ studies, more }: { studies: Study[]; more: boolean }) {
           Compare two
         </button>
       </div>
-      <div class="scroll">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Studies">
         <table>
           <thead>
             <tr>

@@ -42,7 +42,7 @@ export function Enqueue(props: { study: Study; onClose: () => void; start?: Reco
           void submit();
         }}
       >
-        <div class="scroll">
+        <div class="scroll" tabIndex={0} role="region" aria-label="Values">
           <table>
             <tbody>
               {parameters.map((parameter) => (

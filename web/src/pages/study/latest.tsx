@@ -21,7 +21,7 @@ export function LatestTrials({ study }: { study: Study }) {
           trials.length === 0 ? (
             <p class="hint">No trial yet. A worker that serves this study starts the first one.</p>
           ) : (
-            <div class="scroll">
+            <div class="scroll" tabIndex={0} role="region" aria-label="Latest trials">
               <table>
                 <thead>
                   <tr>

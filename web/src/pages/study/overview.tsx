@@ -145,7 +145,7 @@ export function HoursByUse({ study }: { study: Study }) {
       ) : (
         <>
           <ShareBar label="GPU hours by use" parts={shown.map((use) => ({ word: `${use.word}: ${hours(use.seconds)}`, colour: use.colour, amount: use.seconds }))} />
-          <div class="scroll">
+          <div class="scroll" tabIndex={0} role="region" aria-label="Hours by use">
             <table>
               <thead>
                 <tr>
@@ -196,7 +196,7 @@ function Space({ study }: { study: Study }) {
   );
   return (
     <Card title="Search space">
-      <div class="scroll">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Search space">
         <table>
           <thead>
             <tr>

@@ -23,7 +23,7 @@ export function AttemptCard({ trial }: { trial: Trial }) {
       {attempts.length === 0 ? (
         <p class="hint">{trial.outcome === undefined ? "No worker has started it yet." : "No worker has started it."}</p>
       ) : (
-        <div class="scroll">
+        <div class="scroll" tabIndex={0} role="region" aria-label="Attempts of the trial">
           <table class="attempts">
             <thead>
               <tr>

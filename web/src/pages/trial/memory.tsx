@@ -111,7 +111,7 @@ function Stages({ attempt }: { attempt: Attempt }) {
           <span class="state-oom">┃</span> limit, {bytes(limitOf(attempt))}
         </span>
       </div>
-      <div class="scroll">
+      <div class="scroll" tabIndex={0} role="region" aria-label={`Memory by stage of attempt ${int(attempt.number)}`}>
         <table class="stages">
           <thead>
             <tr>

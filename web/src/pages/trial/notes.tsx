@@ -49,7 +49,7 @@ export function NotesCard(props: NotesProps) {
         </p>
       )}
       {own.length > 0 && (
-        <div class="scroll">
+        <div class="scroll" tabIndex={0} role="region" aria-label="Attributes of the trial">
           <table class="params">
             <tbody>
               {own.map(([key, json]) => (

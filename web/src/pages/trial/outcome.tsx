@@ -161,7 +161,7 @@ export function ParameterCard({ study, trial }: { study: Study; trial: Trial }) 
   const others = Object.keys(trial.params ?? {}).filter((name) => !parameters.some((parameter) => parameter.name === name));
   return (
     <Card title="Parameters">
-      <div class="scroll">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Parameters of the trial">
         <table class="params">
           <thead>
             <tr>

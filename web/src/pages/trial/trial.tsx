@@ -141,7 +141,7 @@ function LogCard({ trial }: { trial: Trial }) {
     >
       {shown === undefined ? (
         <p class="hint">
-          The server has no output of its program. <code>hpo trial log</code> reads it on the worker's machine.
+          The server has no output of its program. <code>hpo trial logs</code> reads it on the worker's machine.
         </p>
       ) : (
         <pre class="foreign log" tabIndex={0} aria-label="End of the log">

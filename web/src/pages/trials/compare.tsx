@@ -93,7 +93,7 @@ function Comparison({ study, trials, numbers }: { study: Study; trials: Trial[];
   const same = groups.map(({ title, lines }) => ({ title, lines: lines.filter((line) => !differs(line)) })).filter(({ lines }) => lines.length > 0);
   return (
     <Card title={`What differs between ${plural(trials.length, "trial")}`} aside={<Link to={`${studyPath(study.name ?? "", "trials")}?pick=${numbers.join(",")}`}>Choose others</Link>}>
-      <div class="scroll">
+      <div class="scroll" tabIndex={0} role="region" aria-label="What differs">
         <table class="compared">
           <thead>
             <tr>
@@ -187,7 +187,7 @@ function Same({ groups, trials }: { groups: LineGroup[]; trials: number }) {
       <summary>
         {count(lines.length)} values are the same in {trials === 2 ? "both" : `all ${trials}`} trials
       </summary>
-      <div class="scroll">
+      <div class="scroll" tabIndex={0} role="region" aria-label="What is the same">
         <table>
           {groups.map(({ title, lines: ours }) => (
             <tbody key={title}>

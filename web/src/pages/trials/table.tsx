@@ -45,7 +45,7 @@ export function TrialTable(props: TableProps) {
     [study.name, answer, columns, best, picked],
   );
   return (
-    <div class={props.busy ? "scroll tall busy" : "scroll tall"} aria-busy={props.busy}>
+    <div class={props.busy ? "scroll tall busy" : "scroll tall"} aria-busy={props.busy} tabIndex={0} role="region" aria-label="Table of trials">
       <table class="trials">
         <thead>
           <tr>
