@@ -1,12 +1,13 @@
 // All studies, one in a row.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { isLive } from "../../api/call";
 import { follow } from "../../api/events";
 import type { Study } from "../../api/messages";
 import type { PageProps } from "../../lazy";
 import { double, int } from "../../api/values";
 import { count, duration, hours, number } from "../../format/format";
-import { allTrials, attributeText, budgetText, isFinished, remaining, stateWord, tagsOf, uses } from "../../format/study";
+import { allTrials, attributeText, budgetText, remaining, stateWord, tagsOf, uses, waitsFor } from "../../format/study";
 import { Empty, Read, ShareBar } from "../../parts/parts";
 import { LOOKS } from "../../parts/states";
 import { go, Link, queryWord, setQuery, studyPath } from "../../router";
@@ -133,7 +134,7 @@ function Row(props: { study: Study; chosen: boolean; onChoose: (name: string, on
       </th>
       <td>
         {stateWord(study)}
-        {(study.waiting_for ?? "") !== "" && !isFinished(study) && <div class="hint foreign">{study.waiting_for}</div>}
+        {waitsFor(study, isLive()) !== "" && <div class="hint foreign">{waitsFor(study, isLive())}</div>}
       </td>
       <td class="number">
         {study.best_value === undefined ? <span class="hint">none yet</span> : number(double(study.best_value))}

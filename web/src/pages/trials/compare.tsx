@@ -1,5 +1,5 @@
 // 2 to 20 trials side by side: what differs first, and what is the same folded away.
-import { useSignal, type Signal } from "@preact/signals";
+import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call, reconnects, type ApiError } from "../../api/call";
 import type { Study, Trial } from "../../api/messages";
@@ -11,9 +11,9 @@ import { Long } from "../../parts/long";
 import { Card, Empty, Read } from "../../parts/parts";
 import { letterOfTrial, StateBadge } from "../../parts/states";
 import { Link, queryWord, setQuery, studyPath } from "../../router";
-import { paced } from "../../state/pace";
 import type { LiveReading, Reading } from "../../state/reading";
-import { useStudy, type LiveStudy } from "../../state/study";
+import { useStudy } from "../../state/study";
+import { useTrialsVersion } from "../../state/version";
 import "../../style/trials.css";
 import { compareLines, differs, type Line, type LineGroup } from "./compare_lines";
 import { ComparedCurves } from "./curves";
@@ -22,25 +22,8 @@ import { FEWEST_COMPARED, readPicked } from "./query";
 // At most this often, the trials are read again while one of them runs.
 const REFRESH_MS = 2000;
 
-// Grows when one of the trials changed.
-function useChanges(live: LiveStudy, numbers: readonly number[]): Signal<number> {
-  const version = useSignal(0);
-  useEffect(() => {
-    const refresh = paced(() => {
-      version.value += 1;
-    }, REFRESH_MS);
-    const stop = live.onChange(({ trial }) => {
-      if (trial !== undefined && numbers.includes(int(trial.number))) refresh();
-    });
-    return () => {
-      stop();
-      refresh.cancel();
-    };
-  }, [live, numbers.join(",")]);
-  return version;
-}
-
-function useTrials(study: string, numbers: readonly number[], version: Signal<number>): LiveReading<Trial[]> {
+function useTrials(study: string, numbers: readonly number[], version: ReadonlySignal<number>): LiveReading<Trial[]> {
+  const manual = useSignal(0);
   const state = useSignal<Reading<Trial[]>>({ data: undefined, error: undefined, loading: true });
   useEffect(() => {
     const abort = new AbortController();
@@ -53,11 +36,11 @@ function useTrials(study: string, numbers: readonly number[], version: Signal<nu
       },
     );
     return () => abort.abort();
-  }, [study, numbers.join(","), version.value, reconnects.value]);
+  }, [study, numbers.join(","), version.value, manual.value, reconnects.value]);
   return {
     ...state.value,
     reload: () => {
-      version.value += 1;
+      manual.value += 1;
     },
   };
 }
@@ -65,7 +48,7 @@ function useTrials(study: string, numbers: readonly number[], version: Signal<nu
 export function CompareTrials(_: PageProps) {
   const live = useStudy();
   const numbers = readPicked(queryWord("trials"));
-  const version = useChanges(live, numbers);
+  const version = useTrialsVersion(live, numbers, REFRESH_MS);
   const reading = useTrials(live.name, numbers, version);
   const study = live.study.value;
   if (study === undefined) return null;
