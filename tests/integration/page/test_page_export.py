@@ -12,7 +12,7 @@ class Export(Browser):
     def run_study(self):
         self.serve()
         self.start_worker()
-        wait_until(lambda: self.study()["state"] == "finished", "the study's end")
+        wait_until(lambda: self.study()["state"] == "FINISHED", "the study's end")
 
     def open_file(self, path, place=""):
         context = self.chromium.new_context(offline=True)

@@ -19,7 +19,7 @@ class Studies(Browser):
 
     def run_study(self):
         self.start_worker()
-        wait_until(lambda: self.study()["state"] == "finished", "the study's end")
+        wait_until(lambda: self.study()["state"] == "FINISHED", "the study's end")
 
     def test_a_server_without_studies_says_what_to_do(self):
         server = self.start_server("--http", "127.0.0.1:0", study=None)
@@ -46,9 +46,9 @@ class Studies(Browser):
         tab = self.open_study()
         tab.get_by_role("button", name="Pause").click()
         self.see(tab, "Paused: running trials go on")
-        wait_until(lambda: self.study()["order"] == "pause", "the pause")
+        wait_until(lambda: self.study()["order"] == "PAUSE", "the pause")
         tab.get_by_role("button", name="Resume").click()
-        wait_until(lambda: self.study()["order"] == "run", "the study to go on")
+        wait_until(lambda: self.study()["order"] == "RUN", "the study to go on")
         tab.get_by_role("button", name="Extend").click()
         dialog = tab.get_by_role("dialog")
         dialog.get_by_label("Trials to add").fill("many")
@@ -59,7 +59,7 @@ class Studies(Browser):
         self.see(tab, "The budget is now 0 of 10 trials.")
         tab.get_by_role("button", name="Stop").click()
         tab.get_by_role("button", name="Let running trials finish").click()
-        wait_until(lambda: self.study()["order"] == "stop", "the stop")
+        wait_until(lambda: self.study()["order"] == "STOP", "the stop")
 
     def test_a_configuration_is_enqueued(self):
         self.serve()
@@ -89,7 +89,7 @@ class Studies(Browser):
         self.assertIn("1 queued trial would be cancelled", dialog.get_by_role("status").inner_text())
         apply.click()
         self.see(tab, "The ranges were changed.")
-        self.assertEqual(self.trial(0)["state"], "cancelled")
+        self.assertEqual(self.trial(0)["state"], "CANCELLED")
 
     def test_two_studies_are_compared(self):
         self.serve()
