@@ -8,7 +8,7 @@ import type { PageProps } from "../../lazy";
 import { double, int } from "../../api/values";
 import { count, duration, hours, number } from "../../format/format";
 import { allTrials, attributeText, budgetText, remaining, stateWord, tagsOf, uses, waitsFor } from "../../format/study";
-import { Empty, Read, ShareBar } from "../../parts/parts";
+import { Empty, Read, Scroll, ShareBar } from "../../parts/parts";
 import { LOOKS } from "../../parts/states";
 import { go, Link, queryWord, setQuery, studyPath } from "../../router";
 import { useReading } from "../../state/reading";
@@ -76,7 +76,7 @@ function StudyTable({ studies, more }: { studies: Study[]; more: boolean }) {
           Compare two
         </button>
       </div>
-      <div class="scroll">
+      <Scroll label="Studies">
         <table>
           <thead>
             <tr>
@@ -108,7 +108,7 @@ function StudyTable({ studies, more }: { studies: Study[]; more: boolean }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       {shown.length === 0 && <p class="hint">No study matches the filter.</p>}
     </div>
   );

@@ -5,7 +5,7 @@ import { double, int, seconds } from "../../api/values";
 import { conditionText, domainText } from "../../format/domain";
 import { count, duration, hours, number, percent, plural } from "../../format/format";
 import { budgetText, endedTrials, isMinimized, remaining, uses, waitsFor } from "../../format/study";
-import { Card, Figure, ShareBar } from "../../parts/parts";
+import { Card, Figure, Scroll, ShareBar } from "../../parts/parts";
 import { LOOKS, StateMark } from "../../parts/states";
 import { Link, studyPath } from "../../router";
 import { useStudy } from "../../state/study";
@@ -146,7 +146,7 @@ export function HoursByUse({ study }: { study: Study }) {
       ) : (
         <>
           <ShareBar label="GPU hours by use" parts={shown.map((use) => ({ word: `${use.word}: ${hours(use.seconds)}`, colour: use.colour, amount: use.seconds }))} />
-          <div class="scroll">
+          <Scroll label="GPU hours by use">
             <table>
               <thead>
                 <tr>
@@ -172,7 +172,7 @@ export function HoursByUse({ study }: { study: Study }) {
                 ))}
               </tbody>
             </table>
-          </div>
+          </Scroll>
         </>
       )}
     </Card>
@@ -197,7 +197,7 @@ function Space({ study }: { study: Study }) {
   );
   return (
     <Card title="Search space">
-      <div class="scroll">
+      <Scroll label="Search space">
         <table>
           <thead>
             <tr>
@@ -218,7 +218,7 @@ function Space({ study }: { study: Study }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       <details>
         <summary>How it runs</summary>
         <table>

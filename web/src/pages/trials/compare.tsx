@@ -8,7 +8,7 @@ import { int } from "../../api/values";
 import { LineSample, seriesLook } from "../../charts/series";
 import { count, plural } from "../../format/format";
 import { Long } from "../../parts/long";
-import { Card, Empty, Read } from "../../parts/parts";
+import { Card, Empty, Read, Scroll } from "../../parts/parts";
 import { letterOfTrial, StateBadge } from "../../parts/states";
 import { Link, queryWord, setQuery, studyPath } from "../../router";
 import type { LiveReading, Reading } from "../../state/reading";
@@ -76,7 +76,7 @@ function Comparison({ study, trials, numbers }: { study: Study; trials: Trial[];
   const same = groups.map(({ title, lines }) => ({ title, lines: lines.filter((line) => !differs(line)) })).filter(({ lines }) => lines.length > 0);
   return (
     <Card title={`What differs between ${plural(trials.length, "trial")}`} aside={<Link to={`${studyPath(study.name ?? "", "trials")}?pick=${numbers.join(",")}`}>Choose others</Link>}>
-      <div class="scroll">
+      <Scroll label="What differs">
         <table class="compared">
           <thead>
             <tr>
@@ -92,7 +92,7 @@ function Comparison({ study, trials, numbers }: { study: Study; trials: Trial[];
             <Group key={group.title} group={group} width={trials.length} />
           ))}
         </table>
-      </div>
+      </Scroll>
       {different.length === 0 && <p>Nothing differs but their numbers.</p>}
       {same.length > 0 && <Same groups={same} trials={trials.length} />}
     </Card>
@@ -170,7 +170,7 @@ function Same({ groups, trials }: { groups: LineGroup[]; trials: number }) {
       <summary>
         {count(lines.length)} values are the same in {trials === 2 ? "both" : `all ${trials}`} trials
       </summary>
-      <div class="scroll">
+      <Scroll label="What is the same">
         <table>
           {groups.map(({ title, lines: ours }) => (
             <tbody key={title}>
@@ -185,7 +185,7 @@ function Same({ groups, trials }: { groups: LineGroup[]; trials: number }) {
             </tbody>
           ))}
         </table>
-      </div>
+      </Scroll>
     </details>
   );
 }
