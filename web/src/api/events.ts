@@ -105,16 +105,16 @@ class Follower {
       if (this.stopped) return;
       const refused = stream.readyState === EventSource.CLOSED;
       this.pause();
-      // EventSource does not say why: a poll finds out. Where the server refuses streams, polling is
-      // enough for now.
-      void this.poll(!refused);
+      // EventSource does not say why: a poll finds out. Where the server answers it and had not
+      // refused the stream, a stream is opened again.
+      void this.poll(refused ? undefined : () => this.later(() => void this.open(), RETRY_MS));
     };
   }
 
   // Whether this browser may have one more stream. Where it cannot be known, yes.
   private takeSlot(): Promise<boolean> {
-    const locks = navigator.locks as LockManager | undefined;
-    if (locks === undefined) return Promise.resolve(true);
+    const locks = navigator.locks as LockManager | null | undefined;
+    if (!locks) return Promise.resolve(true);
     const tryLock = (index: number): Promise<boolean> =>
       new Promise((resolve) => {
         void locks.request(`hpo-stream-${index}`, { ifAvailable: true }, (lock) => {
@@ -135,8 +135,8 @@ class Follower {
     return tryFrom(0);
   }
 
-  // `reopens`: a stream follows the first answer.
-  private async poll(reopens = false): Promise<void> {
+  // `answered`: what follows an answer instead of the next poll.
+  private async poll(answered?: () => void): Promise<void> {
     if (this.stopped) return;
     try {
       const response = await fetch(this.address({ poll: "1" }), { cache: "no-store" });
@@ -144,10 +144,7 @@ class Follower {
         const polled = (await response.json()) as Polled;
         for (const { event, data, id } of polled.events) this.receive(event, data, id ?? "");
         if (polled.after !== undefined) this.after = polled.after;
-        if (reopens) {
-          this.later(() => void this.open(), RETRY_MS);
-          return;
-        }
+        if (answered !== undefined && !this.stopped) return answered();
       } else {
         const error = await readError(response);
         if (error.code === "UNAUTHENTICATED") connection.value = "refused";
@@ -157,7 +154,7 @@ class Follower {
     } catch {
       lostConnection();
     }
-    this.later(() => void this.poll(reopens), POLL_MS);
+    this.later(() => void this.poll(answered), POLL_MS);
   }
 
   private receive(kind: string, data: unknown, id: string): void {

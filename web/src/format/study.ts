@@ -97,3 +97,9 @@ export function attributeText(study: Study, key: string): string {
   const value = attribute(study, key);
   return value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 }
+
+// What a study that has not ended waits for; "" where it waits for nothing. An exported page is of
+// another time: there nobody waits.
+export function waitsFor(study: Study, live: boolean): string {
+  return live && !isFinished(study) ? (study.waiting_for ?? "") : "";
+}

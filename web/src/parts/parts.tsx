@@ -1,6 +1,6 @@
 // Small parts that every page has: states of what is read, times, controls, dialogs.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../api/call";
 import { ago, exactTime } from "../format/format";
 import { now } from "../state/now";
@@ -66,6 +66,26 @@ export function Card(props: { title: string; aside?: ComponentChildren; children
       </header>
       {props.children}
     </section>
+  );
+}
+
+// What may be larger than its place. Where it is, it scrolls by the keyboard, too.
+export function Scroll(props: { label: string; class?: string; busy?: boolean; children: ComponentChildren }) {
+  const place = useRef<HTMLDivElement>(null);
+  const [over, setOver] = useState(false);
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const measure = () => setOver(element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight);
+    measure();
+    const observer = new ResizeObserver(measure);
+    for (const one of [element, ...element.children]) observer.observe(one);
+    return () => observer.disconnect();
+  }, []);
+  return (
+    <div ref={place} class={`scroll ${props.class ?? ""}`} role="group" aria-label={props.label} tabIndex={over ? 0 : undefined} aria-busy={props.busy}>
+      {props.children}
+    </div>
   );
 }
 

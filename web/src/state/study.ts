@@ -10,23 +10,26 @@ import { paced } from "./pace";
 // At most this often, what depends on trials is read again while they change.
 const REFRESH_MS = 800;
 
+export type Listener = (change: TrialChange | undefined) => void;
+
 export interface LiveStudy {
   readonly name: string;
   readonly study: ReadonlySignal<Study | undefined>;
   readonly error: ReadonlySignal<ApiError | undefined>;
   // Grows when trials were queued, started or ended: tables and charts read again.
   readonly version: ReadonlySignal<number>;
-  // Hears each change of a trial. Returns how to stop.
-  onChange(listener: (change: TrialChange) => void): () => void;
+  // Hears each change of a trial, or undefined where changes were missed and all is to be read
+  // again. Returns how to stop.
+  onChange(listener: Listener): () => void;
   // Takes an answer that carries the study as it is now.
   update(study: Study | undefined): void;
 }
 
-class Live implements LiveStudy {
+export class Live implements LiveStudy {
   readonly study: Signal<Study | undefined> = signal(undefined);
   readonly error: Signal<ApiError | undefined> = signal(undefined);
   readonly version: Signal<number> = signal(0);
-  private readonly listeners = new Set<(change: TrialChange) => void>();
+  private readonly listeners = new Set<Listener>();
   private readonly refresh = paced(() => {
     this.version.value += 1;
   }, REFRESH_MS);
@@ -52,10 +55,13 @@ class Live implements LiveStudy {
           this.error.value = undefined;
         },
         change: (change) => {
-          for (const listener of this.listeners) listener(change);
+          this.tell(change);
           if (change.kind !== "measured") this.refresh();
         },
-        reset: () => this.refresh(),
+        reset: () => {
+          this.tell(undefined);
+          this.refresh();
+        },
       },
       sequence === undefined ? undefined : String(sequence),
     );
@@ -66,9 +72,13 @@ class Live implements LiveStudy {
     this.refresh.cancel();
   }
 
-  onChange(listener: (change: TrialChange) => void): () => void {
+  onChange(listener: Listener): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  private tell(change: TrialChange | undefined): void {
+    for (const listener of this.listeners) listener(change);
   }
 
   update(study: Study | undefined): void {

@@ -12,10 +12,11 @@ import { Read } from "../../parts/parts";
 import { LOOKS, StateBadge, type Letter } from "../../parts/states";
 import { queryWord, setQuery } from "../../router";
 import { useReading } from "../../state/reading";
+import { useSlowVersion } from "../../state/version";
 import { writeFilter } from "./filter";
 import { Numbers, TrialLink } from "./numbers";
 import { spansDecades } from "./parallel_lines";
-import { openTrial, useSlowVersion, useView, type View } from "./view";
+import { openTrial, useView, type View } from "./view";
 import { Xy, type Place } from "./xy";
 
 const COUNTS = [20, 50, 100, 200];

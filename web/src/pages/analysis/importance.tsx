@@ -10,8 +10,9 @@ import { fitText, FONT, textWidth, type Pen } from "../../charts/pen";
 import { percent, plural } from "../../format/format";
 import { ErrorBox, Loading } from "../../parts/parts";
 import { useReading } from "../../state/reading";
+import { useSlowVersion } from "../../state/version";
 import { Numbers } from "./numbers";
-import { useSlowVersion, useView } from "./view";
+import { useView } from "./view";
 
 export interface Share {
   share: number;

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { count, number } from "../../format/format";
+import { Scroll } from "../../parts/parts";
 import { LOOKS, StateBadge } from "../../parts/states";
 import { Link, studyPath } from "../../router";
 import { cell, type Column } from "./table";
@@ -24,7 +25,7 @@ export function Numbers({ heads, rows, total, more }: NumbersProps) {
   return (
     <details class="numbers" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Numbers</summary>
-      <div class="scroll" tabIndex={0} role="group" aria-label="Numbers of the chart">
+      <Scroll label="Numbers of the chart">
         <table>
           <thead>
             <tr>
@@ -47,7 +48,7 @@ export function Numbers({ heads, rows, total, more }: NumbersProps) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       <p class="hint">
         {total > MOST_NUMBERS && `${count(MOST_NUMBERS)} of ${count(total)} are listed. `}
         {more}

@@ -11,8 +11,9 @@ import { count, duration, percent, plural, time } from "../../format/format";
 import { Read } from "../../parts/parts";
 import { queryWord, setQuery } from "../../router";
 import { useReading } from "../../state/reading";
+import { useSlowVersion } from "../../state/version";
 import { Numbers, TrialLink } from "./numbers";
-import { openTrial, useSlowVersion, useView, type View } from "./view";
+import { openTrial, useView, type View } from "./view";
 
 export const USES: Record<string, { word: string; colour: string; mark: string }> = {
   U: { word: "useful", colour: "state-completed", mark: "" },

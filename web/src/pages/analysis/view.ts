@@ -1,12 +1,11 @@
 // What the charts of the analysis share: the trials, which of them are shown, and what is asked.
-import { useSignal, type ReadonlySignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext, useEffect, useMemo, useRef } from "preact/hooks";
 import { call, reconnects, type ApiError } from "../../api/call";
 import type { Study } from "../../api/messages";
 import { go, queryWord, queryWords, setQuery, studyPath } from "../../router";
 import type { LiveReading, Reading } from "../../state/reading";
-import { paced } from "../../state/pace";
 import { useStudy } from "../../state/study";
 import { markShown, readFilter, writeFilter, type Filter, type Ranges } from "./filter";
 import { allColumns, readTable, tableOf, type Column, type Table } from "./table";
@@ -127,27 +126,4 @@ export function useParameter(view: View, word: string, place: number): Column | 
   const name = queryWord(word);
   const { parameters } = view.table;
   return parameters.find((column) => column.name === name) ?? parameters[Math.min(place, parameters.length - 1)];
-}
-
-const SLOW_MS = 10_000;
-
-// Grows as the study goes on, for what is dear to read.
-export function useSlowVersion(): ReadonlySignal<number> {
-  const live = useStudy();
-  const slow = useSignal(0);
-  useEffect(() => {
-    const step = paced(() => {
-      slow.value += 1;
-    }, SLOW_MS);
-    let first = true;
-    const stop = live.version.subscribe(() => {
-      if (!first) step();
-      first = false;
-    });
-    return () => {
-      stop();
-      step.cancel();
-    };
-  }, [live]);
-  return slow;
 }

@@ -6,7 +6,7 @@ import type { Worker } from "../../api/messages";
 import { mayWrite } from "../../api/session";
 import { bytes, count, percent, plural } from "../../format/format";
 import type { PageProps } from "../../lazy";
-import { Card, Empty, Figure, Read } from "../../parts/parts";
+import { Card, Empty, Figure, Read, Scroll } from "../../parts/parts";
 import { queryWord, setQuery } from "../../router";
 import { paced } from "../../state/pace";
 import { useReading } from "../../state/reading";
@@ -192,7 +192,7 @@ interface TableProps {
 
 function WorkerTable({ workers, drain, reload, label }: TableProps) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+    <Scroll label={label}>
       <table class="workers">
         <thead>
           <tr>
@@ -209,6 +209,6 @@ function WorkerTable({ workers, drain, reload, label }: TableProps) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }

@@ -2,7 +2,7 @@
 import type { GetMemoryFitResponse, MemoryFitCount, Worker } from "../../api/messages";
 import { int } from "../../api/values";
 import { bytes, count, percent, plural } from "../../format/format";
-import { Card } from "../../parts/parts";
+import { Card, Scroll } from "../../parts/parts";
 import type { LiveReading } from "../../state/reading";
 import { gpuOf, type Gpu } from "./capacities";
 import { ReadKnown } from "./known";
@@ -76,7 +76,7 @@ function Statement({ fit, gpu, index }: { fit: GetMemoryFitResponse; gpu: Gpu; i
 function GpuTable({ fit, gpus, focus }: { fit: GetMemoryFitResponse; gpus: readonly Gpu[]; focus: number }) {
   const split = isSplit(fit);
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="What fits each GPU">
+    <Scroll label="What fits each GPU">
       <table>
         <thead>
           <tr>
@@ -117,7 +117,7 @@ function GpuTable({ fit, gpus, focus }: { fit: GetMemoryFitResponse; gpus: reado
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 
@@ -144,7 +144,7 @@ function Bar({ share, label }: { share: number; label: string }) {
 
 function ModelTable({ fit, gpus }: { fit: GetMemoryFitResponse; gpus: readonly Gpu[] }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="What fits, by model">
+    <Scroll label="What fits, by model">
       <table>
         <thead>
           <tr>
@@ -187,7 +187,7 @@ function ModelTable({ fit, gpus }: { fit: GetMemoryFitResponse; gpus: readonly G
         </tbody>
       </table>
       <p class="hint">Of each GPU: the share that fits as written, then with smaller micro-batches.</p>
-    </div>
+    </Scroll>
   );
 }
 

@@ -7,6 +7,7 @@ import { Card, ErrorBox } from "../../parts/parts";
 import { queryWord, setQuery } from "../../router";
 import { useReading } from "../../state/reading";
 import { useStudy } from "../../state/study";
+import { useSlowVersion } from "../../state/version";
 import { gpuOf } from "./capacities";
 import { FrontierChart } from "./frontier_chart";
 import { ReadKnown, useKept } from "./known";
@@ -32,14 +33,18 @@ export function FrontierCard(props: FrontierProps) {
   delete params[x];
   delete params[y];
   const reading = useKept(
-    useReading("AnalysisService/GetMemoryFrontier", {
-      study: study.name ?? "",
-      ...(x !== "" && { x }),
-      ...(y !== "" && { y }),
-      params,
-      capacities: [...capacities],
-      points: POINTS,
-    }),
+    useReading(
+      "AnalysisService/GetMemoryFrontier",
+      {
+        study: study.name ?? "",
+        ...(x !== "" && { x }),
+        ...(y !== "" && { y }),
+        params,
+        capacities: [...capacities],
+        points: POINTS,
+      },
+      useSlowVersion(),
+    ),
   );
   const chosen = parameters.map(({ name = "" }) => paramWord(name)).filter((word) => queryWord(word) !== "");
   const reset = () => setQuery(Object.fromEntries(["x", "y", ...chosen].map((word) => [word, ""])));

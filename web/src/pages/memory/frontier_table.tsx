@@ -1,6 +1,7 @@
 // The frontier as a table, for keyboards and screen readers: what fits at most, by GPU.
 import { scalarText } from "../../api/values";
 import { isNumeric, largestFit, type Grid } from "../../charts/frontier/grid";
+import { Scroll } from "../../parts/parts";
 import type { Gpu } from "./capacities";
 
 export function FrontierTable({ grid, gpus }: { grid: Grid; gpus: readonly Gpu[] }) {
@@ -10,7 +11,7 @@ export function FrontierTable({ grid, gpus }: { grid: Grid; gpus: readonly Gpu[]
       <summary>
         {what}, for each {grid.x} and GPU
       </summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label={what}>
+      <Scroll label={what}>
         <table>
           <thead>
             <tr>
@@ -51,7 +52,7 @@ export function FrontierTable({ grid, gpus }: { grid: Grid; gpus: readonly Gpu[]
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </details>
   );
 }

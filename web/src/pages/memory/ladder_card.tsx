@@ -4,7 +4,7 @@ import { call, type ApiError } from "../../api/call";
 import type { Study, Trial } from "../../api/messages";
 import { int } from "../../api/values";
 import { count, plural } from "../../format/format";
-import { Card, Read } from "../../parts/parts";
+import { Card, Read, Scroll } from "../../parts/parts";
 import { letterOfTrial, StateBadge } from "../../parts/states";
 import { Link, studyPath } from "../../router";
 import { perform } from "../../state/notices";
@@ -60,7 +60,7 @@ export function Ladder({ study }: { study: Study }) {
 
 function LadderTable({ ladders, study }: { ladders: readonly LadderTrial[]; study: string }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Trials that were planned anew">
+    <Scroll label="Trials that were planned anew">
       <table>
         <thead>
           <tr>
@@ -78,7 +78,7 @@ function LadderTable({ ladders, study }: { ladders: readonly LadderTrial[]; stud
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

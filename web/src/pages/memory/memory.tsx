@@ -8,6 +8,7 @@ import { Card, Figure } from "../../parts/parts";
 import { queryWord, queryWords } from "../../router";
 import { useReading } from "../../state/reading";
 import { useStudy } from "../../state/study";
+import { useSlowVersion } from "../../state/version";
 import { HoursByUse } from "../study/overview";
 import { chosenCapacities, focusOf, gpuOf } from "./capacities";
 import { FitMap } from "./fit_map";
@@ -26,7 +27,7 @@ export function Memory(_: PageProps) {
   const workers = study?.workers ?? [];
   const capacities = chosenCapacities(queryWords("gpu"), workers);
   const focus = focusOf(queryWord("look"), capacities);
-  const fit = useKept(useReading("AnalysisService/GetMemoryFit", { study: live.name, capacities }));
+  const fit = useKept(useReading("AnalysisService/GetMemoryFit", { study: live.name, capacities }, useSlowVersion()));
   if (study === undefined) return null;
   const gpus = capacities.map((capacity) => gpuOf(capacity, workers));
   return (

@@ -8,7 +8,7 @@ import { ChartFrame } from "../../charts/frame";
 import { drawMark } from "../../charts/mark";
 import { FONT, type Pen } from "../../charts/pen";
 import { bytes } from "../../format/format";
-import { Read } from "../../parts/parts";
+import { Read, Scroll } from "../../parts/parts";
 import { LOOKS, StateBadge } from "../../parts/states";
 import { go, Link, queryWord, setQuery, studyPath } from "../../router";
 import { useReading } from "../../state/reading";
@@ -197,7 +197,7 @@ function PointTable({ points, study }: { points: Measured; study: string }) {
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Numbers, largest excess over the prediction first</summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Predicted and measured memory of trials">
+      <Scroll label="Predicted and measured memory of trials">
         <table>
           <thead>
             <tr>
@@ -226,7 +226,7 @@ function PointTable({ points, study }: { points: Measured; study: string }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </details>
   );
 }

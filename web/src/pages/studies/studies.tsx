@@ -1,13 +1,14 @@
 // All studies, one in a row.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { isLive } from "../../api/call";
 import { follow } from "../../api/events";
 import type { Study } from "../../api/messages";
 import type { PageProps } from "../../lazy";
 import { double, int } from "../../api/values";
 import { count, duration, hours, number } from "../../format/format";
-import { allTrials, attributeText, budgetText, isFinished, remaining, stateWord, tagsOf, uses } from "../../format/study";
-import { Empty, Read, ShareBar } from "../../parts/parts";
+import { allTrials, attributeText, budgetText, remaining, stateWord, tagsOf, uses, waitsFor } from "../../format/study";
+import { Empty, Read, Scroll, ShareBar } from "../../parts/parts";
 import { LOOKS } from "../../parts/states";
 import { go, Link, queryWord, setQuery, studyPath } from "../../router";
 import { useReading } from "../../state/reading";
@@ -75,7 +76,7 @@ function StudyTable({ studies, more }: { studies: Study[]; more: boolean }) {
           Compare two
         </button>
       </div>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Studies">
+      <Scroll label="Studies">
         <table>
           <thead>
             <tr>
@@ -107,7 +108,7 @@ function StudyTable({ studies, more }: { studies: Study[]; more: boolean }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       {shown.length === 0 && <p class="hint">No study matches the filter.</p>}
     </div>
   );
@@ -133,7 +134,7 @@ function Row(props: { study: Study; chosen: boolean; onChoose: (name: string, on
       </th>
       <td>
         {stateWord(study)}
-        {(study.waiting_for ?? "") !== "" && !isFinished(study) && <div class="hint foreign">{study.waiting_for}</div>}
+        {waitsFor(study, isLive()) !== "" && <div class="hint foreign">{waitsFor(study, isLive())}</div>}
       </td>
       <td class="number">
         {study.best_value === undefined ? <span class="hint">none yet</span> : number(double(study.best_value))}

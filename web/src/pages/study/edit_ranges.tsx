@@ -3,8 +3,8 @@ import { call } from "../../api/call";
 import type { Domain, EditStudyResponse, Parameter, ParameterRange, Study } from "../../api/messages";
 import { int } from "../../api/values";
 import { domainText, readValue, valueText } from "../../format/domain";
-import { count, plural } from "../../format/format";
-import { Dialog } from "../../parts/parts";
+import { plural } from "../../format/format";
+import { Dialog, Scroll } from "../../parts/parts";
 import { perform } from "../../state/notices";
 import { useStudy } from "../../state/study";
 
@@ -84,7 +84,7 @@ export function EditRanges({ study, onClose }: { study: Study; onClose: () => vo
   };
   return (
     <Dialog title="Edit the search space" onClose={onClose}>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Ranges">
+      <Scroll label="Ranges and choices">
         <table>
           <thead>
             <tr>
@@ -122,7 +122,7 @@ export function EditRanges({ study, onClose }: { study: Study; onClose: () => vo
             })}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       {preview && <Preview preview={preview} />}
       {problem !== "" && (
         <p class="problem foreign" role="alert">
@@ -141,9 +141,18 @@ export function EditRanges({ study, onClose }: { study: Study; onClose: () => vo
   );
 }
 
+// What becomes of trials that would lie outside of the new space; `cancelled` of them only wait.
+export function outsideText(outside: number, cancelled: number): string {
+  if (outside === 0) return "No trial falls outside of the new space.";
+  const kept = outside - cancelled;
+  const texts = [
+    kept > 0 && `${plural(kept, "trial")} would lie outside; ${kept === 1 ? "it stays, and teaches" : "they stay, and teach"} the sampler nothing more.`,
+    cancelled > 0 && `${plural(cancelled, "queued trial")} would be cancelled.`,
+  ];
+  return texts.filter(Boolean).join(" ");
+}
+
 function Preview({ preview }: { preview: EditStudyResponse }) {
-  const cancelled = (preview.cancelled ?? []).length;
-  const staying = int(preview.outside) - cancelled;
   return (
     <div class="box" role="status">
       <ul>
@@ -153,11 +162,7 @@ function Preview({ preview }: { preview: EditStudyResponse }) {
           </li>
         ))}
       </ul>
-      <p>
-        {int(preview.outside) === 0 && "No trial falls outside of the new space."}
-        {staying > 0 && `Outside of it ${staying === 1 ? "is one trial, which stays and teaches" : `are ${count(staying)} trials, which stay and teach`} the sampler nothing more. `}
-        {cancelled > 0 && `${plural(cancelled, "queued trial")} would be cancelled.`}
-      </p>
+      <p>{outsideText(int(preview.outside), (preview.cancelled ?? []).length)}</p>
     </div>
   );
 }

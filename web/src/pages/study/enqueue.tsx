@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { call } from "../../api/call";
 import type { Parameter, Study, Value } from "../../api/messages";
 import { conditionText, domainText, readValue, valueText } from "../../format/domain";
-import { Dialog } from "../../parts/parts";
+import { Dialog, Scroll } from "../../parts/parts";
 import { Link, studyPath } from "../../router";
 import { notify } from "../../state/notices";
 import { useStudy } from "../../state/study";
@@ -42,7 +42,7 @@ export function Enqueue(props: { study: Study; onClose: () => void; start?: Reco
           void submit();
         }}
       >
-        <div class="scroll" tabIndex={0} role="region" aria-label="Values">
+        <Scroll label="Values of the parameters">
           <table>
             <tbody>
               {parameters.map((parameter) => (
@@ -64,7 +64,7 @@ export function Enqueue(props: { study: Study; onClose: () => void; start?: Reco
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
         <div class="buttons">
           <button type="submit" class="main">
             Enqueue

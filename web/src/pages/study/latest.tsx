@@ -2,7 +2,7 @@
 import type { Study, Trial } from "../../api/messages";
 import { double, int, instant } from "../../api/values";
 import { number } from "../../format/format";
-import { Ago, Card, Read } from "../../parts/parts";
+import { Ago, Card, Read, Scroll } from "../../parts/parts";
 import { letterOfTrial, StateBadge } from "../../parts/states";
 import { Link, studyPath } from "../../router";
 import { useReading } from "../../state/reading";
@@ -21,7 +21,7 @@ export function LatestTrials({ study }: { study: Study }) {
           trials.length === 0 ? (
             <p class="hint">No trial yet. A worker that serves this study starts the first one.</p>
           ) : (
-            <div class="scroll" tabIndex={0} role="region" aria-label="Latest trials">
+            <Scroll label="Latest trials">
               <table>
                 <thead>
                   <tr>
@@ -41,7 +41,7 @@ export function LatestTrials({ study }: { study: Study }) {
                   ))}
                 </tbody>
               </table>
-            </div>
+            </Scroll>
           )
         }
       </Read>

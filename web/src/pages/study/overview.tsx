@@ -1,10 +1,11 @@
 // A study at a glance: results, history, what it waits for, and its search space.
+import { isLive } from "../../api/call";
 import type { Study } from "../../api/messages";
 import { double, int, seconds } from "../../api/values";
 import { conditionText, domainText } from "../../format/domain";
 import { count, duration, hours, number, percent, plural } from "../../format/format";
-import { budgetText, endedTrials, isFinished, isMinimized, remaining, uses } from "../../format/study";
-import { Card, Figure, ShareBar } from "../../parts/parts";
+import { budgetText, endedTrials, isMinimized, remaining, uses, waitsFor } from "../../format/study";
+import { Card, Figure, Scroll, ShareBar } from "../../parts/parts";
 import { LOOKS, StateMark } from "../../parts/states";
 import { Link, studyPath } from "../../router";
 import { useStudy } from "../../state/study";
@@ -33,11 +34,11 @@ export function Overview() {
 function Warnings({ study }: { study: Study }) {
   const texts = [
     { title: "Failures ended this study", text: study.failure, kind: "error" },
-    { title: isFinished(study) ? "" : "What it waits for", text: study.waiting_for, kind: "waiting" },
+    { title: "What it waits for", text: waitsFor(study, isLive()), kind: "waiting" },
     { title: "Not everything can be read", text: study.unreadable, kind: "error" },
     { title: "Dry runs", text: study.dry_runs?.trouble, kind: "waiting" },
   ];
-  const shown = texts.filter(({ text, title }) => (text ?? "") !== "" && title !== "");
+  const shown = texts.filter(({ text }) => (text ?? "") !== "");
   if (shown.length === 0) return null;
   return (
     <div>
@@ -145,7 +146,7 @@ export function HoursByUse({ study }: { study: Study }) {
       ) : (
         <>
           <ShareBar label="GPU hours by use" parts={shown.map((use) => ({ word: `${use.word}: ${hours(use.seconds)}`, colour: use.colour, amount: use.seconds }))} />
-          <div class="scroll" tabIndex={0} role="region" aria-label="Hours by use">
+          <Scroll label="GPU hours by use">
             <table>
               <thead>
                 <tr>
@@ -171,7 +172,7 @@ export function HoursByUse({ study }: { study: Study }) {
                 ))}
               </tbody>
             </table>
-          </div>
+          </Scroll>
         </>
       )}
     </Card>
@@ -196,7 +197,7 @@ function Space({ study }: { study: Study }) {
   );
   return (
     <Card title="Search space">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Search space">
+      <Scroll label="Search space">
         <table>
           <thead>
             <tr>
@@ -217,7 +218,7 @@ function Space({ study }: { study: Study }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       <details>
         <summary>How it runs</summary>
         <table>

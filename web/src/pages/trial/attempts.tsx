@@ -3,7 +3,7 @@ import type { Attempt, Trial } from "../../api/messages";
 import { int, instant } from "../../api/values";
 import { bytes, count, duration } from "../../format/format";
 import { Long } from "../../parts/long";
-import { Ago, Card } from "../../parts/parts";
+import { Ago, Card, Scroll } from "../../parts/parts";
 import { now } from "../../state/now";
 import { plansText } from "./words";
 
@@ -23,7 +23,7 @@ export function AttemptCard({ trial }: { trial: Trial }) {
       {attempts.length === 0 ? (
         <p class="hint">{trial.outcome === undefined ? "No worker has started it yet." : "No worker has started it."}</p>
       ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Attempts of the trial">
+        <Scroll label="Attempts">
           <table class="attempts">
             <thead>
               <tr>
@@ -58,7 +58,7 @@ export function AttemptCard({ trial }: { trial: Trial }) {
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       )}
     </Card>
   );

@@ -8,6 +8,7 @@ import { ChartFrame } from "../../charts/frame";
 import { axis, Plot, type Options } from "../../charts/plot";
 import { wantsLog } from "../../charts/scale";
 import { count, number } from "../../format/format";
+import { Scroll } from "../../parts/parts";
 import { queryWord, setQuery } from "../../router";
 
 // Names of all metrics, objectives first.
@@ -84,7 +85,7 @@ function Curve({ measurements, metric }: { measurements: readonly Measurement[];
       </p>
       <details>
         <summary>As a table</summary>
-        <div class="scroll low" tabIndex={0} role="group" aria-label={`Values of ${metric}`}>
+        <Scroll label={`Values of ${metric}`} class="low">
           <table>
             <thead>
               <tr>
@@ -105,7 +106,7 @@ function Curve({ measurements, metric }: { measurements: readonly Measurement[];
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       </details>
     </>
   );

@@ -3,7 +3,7 @@
 import type { Attempt, MemoryRecord, Trial } from "../../api/messages";
 import { int } from "../../api/values";
 import { bytes, count, percent, plural } from "../../format/format";
-import { Card, Figure } from "../../parts/parts";
+import { Card, Figure, Scroll } from "../../parts/parts";
 import { limitOf } from "./attempts";
 import { recordNote } from "./words";
 
@@ -111,7 +111,7 @@ function Stages({ attempt }: { attempt: Attempt }) {
           <span class="state-oom">┃</span> limit, {bytes(limitOf(attempt))}
         </span>
       </div>
-      <div class="scroll" tabIndex={0} role="region" aria-label={`Memory by stage of attempt ${int(attempt.number)}`}>
+      <Scroll label="Memory by stage">
         <table class="stages">
           <thead>
             <tr>
@@ -134,7 +134,7 @@ function Stages({ attempt }: { attempt: Attempt }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </>
   );
 }

@@ -5,7 +5,7 @@ import type { AnnotateRequest, Study, Trial } from "../../api/messages";
 import { mayWrite } from "../../api/session";
 import { int } from "../../api/values";
 import { Long } from "../../parts/long";
-import { Card, Dialog } from "../../parts/parts";
+import { Card, Dialog, Scroll } from "../../parts/parts";
 import { perform } from "../../state/notices";
 import { attributeJson, attributeWords, readAttributes } from "./text";
 
@@ -49,7 +49,7 @@ export function NotesCard(props: NotesProps) {
         </p>
       )}
       {own.length > 0 && (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Attributes of the trial">
+        <Scroll label="Attributes">
           <table class="params">
             <tbody>
               {own.map(([key, json]) => (
@@ -66,7 +66,7 @@ export function NotesCard(props: NotesProps) {
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       )}
       {note === "" && tags.length === 0 && own.length === 0 && <p class="hint">There are none.</p>}
       {open && <Editor note={note} tags={tags} own={own} change={change} onClose={() => setOpen(false)} />}

@@ -4,7 +4,7 @@ import { double, int, instant, seconds } from "../../api/values";
 import { conditionText, domainText } from "../../format/domain";
 import { bytes, count, duration, number } from "../../format/format";
 import { Long } from "../../parts/long";
-import { Ago, Card, Figure } from "../../parts/parts";
+import { Ago, Card, Figure, Scroll } from "../../parts/parts";
 import { letterOfTrial, StateBadge } from "../../parts/states";
 import { Link, studyPath } from "../../router";
 import { now } from "../../state/now";
@@ -161,7 +161,7 @@ export function ParameterCard({ study, trial }: { study: Study; trial: Trial }) 
   const others = Object.keys(trial.params ?? {}).filter((name) => !parameters.some((parameter) => parameter.name === name));
   return (
     <Card title="Parameters">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Parameters of the trial">
+      <Scroll label="Parameters">
         <table class="params">
           <thead>
             <tr>
@@ -188,7 +188,7 @@ export function ParameterCard({ study, trial }: { study: Study; trial: Trial }) 
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       {seconds(study.budget?.trial_wall_clock) > 0 && <p class="hint">A trial may take {duration(seconds(study.budget?.trial_wall_clock))}.</p>}
     </Card>
   );

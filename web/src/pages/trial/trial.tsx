@@ -1,6 +1,5 @@
 // One trial: what it was, how it ended and why, and what can be done with it.
-import { useSignal, type ReadonlySignal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { PageProps } from "../../lazy";
 import type { Study, Trial } from "../../api/messages";
 import { int } from "../../api/values";
@@ -8,9 +7,9 @@ import { allTrials } from "../../format/study";
 import { Card, Read } from "../../parts/parts";
 import { Link, studyPath } from "../../router";
 import { notify } from "../../state/notices";
-import { paced } from "../../state/pace";
 import { useReading } from "../../state/reading";
-import { useStudy, type LiveStudy } from "../../state/study";
+import { useStudy } from "../../state/study";
+import { useTrialsVersion } from "../../state/version";
 import "../../style/trials.css";
 import { Actions } from "./actions";
 import { AttemptCard } from "./attempts";
@@ -23,28 +22,10 @@ import { printable, repeatCommand } from "./text";
 // At most this often, a trial that runs is read again.
 const REFRESH_MS = 1000;
 
-// Grows when something of the trial changed.
-function useTrialVersion(live: LiveStudy, number: number): ReadonlySignal<number> {
-  const version = useSignal(0);
-  useEffect(() => {
-    const refresh = paced(() => {
-      version.value += 1;
-    }, REFRESH_MS);
-    const stop = live.onChange(({ trial }) => {
-      if (trial !== undefined && int(trial.number) === number) refresh();
-    });
-    return () => {
-      stop();
-      refresh.cancel();
-    };
-  }, [live, number]);
-  return version;
-}
-
 export function TrialPage({ words: [word = ""] }: PageProps) {
   const live = useStudy();
   const number = Number(word);
-  const reading = useReading("StudyService/GetTrial", { study: live.name, number }, useTrialVersion(live, number));
+  const reading = useReading("StudyService/GetTrial", { study: live.name, number }, useTrialsVersion(live, [number], REFRESH_MS));
   const study = live.study.value;
   if (study === undefined) return null;
   const last = allTrials(study.counts) + int(study.counts?.demonstration) - 1;

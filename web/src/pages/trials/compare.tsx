@@ -1,5 +1,5 @@
 // 2 to 20 trials side by side: what differs first, and what is the same folded away.
-import { useSignal, type Signal } from "@preact/signals";
+import { useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call, reconnects, type ApiError } from "../../api/call";
 import type { Study, Trial } from "../../api/messages";
@@ -8,12 +8,12 @@ import { int } from "../../api/values";
 import { LineSample, seriesLook } from "../../charts/series";
 import { count, plural } from "../../format/format";
 import { Long } from "../../parts/long";
-import { Card, Empty, Read } from "../../parts/parts";
+import { Card, Empty, Read, Scroll } from "../../parts/parts";
 import { letterOfTrial, StateBadge } from "../../parts/states";
 import { Link, queryWord, setQuery, studyPath } from "../../router";
-import { paced } from "../../state/pace";
 import type { LiveReading, Reading } from "../../state/reading";
-import { useStudy, type LiveStudy } from "../../state/study";
+import { useStudy } from "../../state/study";
+import { useTrialsVersion } from "../../state/version";
 import "../../style/trials.css";
 import { compareLines, differs, type Line, type LineGroup } from "./compare_lines";
 import { ComparedCurves } from "./curves";
@@ -22,25 +22,8 @@ import { FEWEST_COMPARED, readPicked } from "./query";
 // At most this often, the trials are read again while one of them runs.
 const REFRESH_MS = 2000;
 
-// Grows when one of the trials changed.
-function useChanges(live: LiveStudy, numbers: readonly number[]): Signal<number> {
-  const version = useSignal(0);
-  useEffect(() => {
-    const refresh = paced(() => {
-      version.value += 1;
-    }, REFRESH_MS);
-    const stop = live.onChange(({ trial }) => {
-      if (trial !== undefined && numbers.includes(int(trial.number))) refresh();
-    });
-    return () => {
-      stop();
-      refresh.cancel();
-    };
-  }, [live, numbers.join(",")]);
-  return version;
-}
-
-function useTrials(study: string, numbers: readonly number[], version: Signal<number>): LiveReading<Trial[]> {
+function useTrials(study: string, numbers: readonly number[], version: ReadonlySignal<number>): LiveReading<Trial[]> {
+  const manual = useSignal(0);
   const state = useSignal<Reading<Trial[]>>({ data: undefined, error: undefined, loading: true });
   useEffect(() => {
     const abort = new AbortController();
@@ -53,11 +36,11 @@ function useTrials(study: string, numbers: readonly number[], version: Signal<nu
       },
     );
     return () => abort.abort();
-  }, [study, numbers.join(","), version.value, reconnects.value]);
+  }, [study, numbers.join(","), version.value, manual.value, reconnects.value]);
   return {
     ...state.value,
     reload: () => {
-      version.value += 1;
+      manual.value += 1;
     },
   };
 }
@@ -65,7 +48,7 @@ function useTrials(study: string, numbers: readonly number[], version: Signal<nu
 export function CompareTrials(_: PageProps) {
   const live = useStudy();
   const numbers = readPicked(queryWord("trials"));
-  const version = useChanges(live, numbers);
+  const version = useTrialsVersion(live, numbers, REFRESH_MS);
   const reading = useTrials(live.name, numbers, version);
   const study = live.study.value;
   if (study === undefined) return null;
@@ -93,7 +76,7 @@ function Comparison({ study, trials, numbers }: { study: Study; trials: Trial[];
   const same = groups.map(({ title, lines }) => ({ title, lines: lines.filter((line) => !differs(line)) })).filter(({ lines }) => lines.length > 0);
   return (
     <Card title={`What differs between ${plural(trials.length, "trial")}`} aside={<Link to={`${studyPath(study.name ?? "", "trials")}?pick=${numbers.join(",")}`}>Choose others</Link>}>
-      <div class="scroll" tabIndex={0} role="region" aria-label="What differs">
+      <Scroll label="What differs">
         <table class="compared">
           <thead>
             <tr>
@@ -109,7 +92,7 @@ function Comparison({ study, trials, numbers }: { study: Study; trials: Trial[];
             <Group key={group.title} group={group} width={trials.length} />
           ))}
         </table>
-      </div>
+      </Scroll>
       {different.length === 0 && <p>Nothing differs but their numbers.</p>}
       {same.length > 0 && <Same groups={same} trials={trials.length} />}
     </Card>
@@ -187,7 +170,7 @@ function Same({ groups, trials }: { groups: LineGroup[]; trials: number }) {
       <summary>
         {count(lines.length)} values are the same in {trials === 2 ? "both" : `all ${trials}`} trials
       </summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label="What is the same">
+      <Scroll label="What is the same">
         <table>
           {groups.map(({ title, lines: ours }) => (
             <tbody key={title}>
@@ -202,7 +185,7 @@ function Same({ groups, trials }: { groups: LineGroup[]; trials: number }) {
             </tbody>
           ))}
         </table>
-      </div>
+      </Scroll>
     </details>
   );
 }

@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { ColumnInfo, QueryTrialsResponse, Study } from "../../api/messages";
 import { int } from "../../api/values";
 import { isMinimized } from "../../format/study";
+import { Scroll } from "../../parts/parts";
 import { StateBadge, type Letter } from "../../parts/states";
 import { go, Link, setQuery, studyPath } from "../../router";
 import { cellsOf, cellText, isNumeric, lettersOf, lookOf, whyText, type Cell, type ColumnLook } from "./columns";
@@ -45,7 +46,7 @@ export function TrialTable(props: TableProps) {
     [study.name, answer, columns, best, picked],
   );
   return (
-    <div class={props.busy ? "scroll tall busy" : "scroll tall"} aria-busy={props.busy} tabIndex={0} role="region" aria-label="Table of trials">
+    <Scroll label="Trials" class={props.busy ? "tall busy" : "tall"} busy={props.busy}>
       <table class="trials">
         <thead>
           <tr>
@@ -60,7 +61,7 @@ export function TrialTable(props: TableProps) {
         </thead>
         {rows}
       </table>
-    </div>
+    </Scroll>
   );
 }
 
