@@ -231,7 +231,10 @@ PolicyCount CountFor(const std::vector<Configuration>& configurations, MemoryPol
   PolicyCount count;
   FitTallies tallies;
   for (const Configuration& configuration : configurations) {
-    if (!configuration.known) continue;
+    if (!configuration.known) {
+      ++count.unknown;
+      continue;
+    }
     const bool fits = configuration.Fits(policy)[card];
     ++(fits ? count.fits : count.does_not_fit);
     tallies.Count(configuration.params, fits);

@@ -32,6 +32,7 @@ struct SurveyOptions {
 struct PolicyCount {
   int64_t fits = 0;
   int64_t does_not_fit = 0;
+  int64_t unknown = 0;          // nothing is known of them on this card: they would be tried
   std::optional<SpaceCut> cut;  // see FitTallies::BestCut
 };
 
@@ -56,7 +57,7 @@ struct ModelSurvey {
 struct SpaceSurvey {
   int64_t configurations = 0;
   bool sampled = false;
-  int64_t unknown = 0;                  // configurations of models of which nothing is known
+  int64_t unknown = 0;                  // configurations of which nothing is known on any card
   std::vector<std::string> parameters;  // that were enumerated
   std::vector<ModelSurvey> models;      // in the order of the choices
   std::vector<CardSurvey> cards;        // as asked
