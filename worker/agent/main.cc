@@ -45,7 +45,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kWithoutGpu[] = "; without a GPU, give --device cpu --memory-limit 2GiB";
+// What helps where the GPUs cannot be had.
+std::string AdviceWithoutGpu(const WorkerOptions& options) {
+  const int64_t gpus = options.gpus_per_trial.value_or(1);
+  if (gpus == 1) return "; without a GPU, give --device cpu --memory-limit 2GiB";
+  return absl::StrCat("; --gpus-per-trial ", gpus, " needs a machine with ", gpus,
+                      " GPUs, as a trial on several GPUs cannot run on a CPU");
+}
 
 // The device that this process works on.
 struct Device {
@@ -123,14 +129,14 @@ absl::StatusOr<ChosenGpus> ChooseGpus(const WorkerOptions& options) {
   absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
   if (!probe.ok()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("no usable GPU: ", probe.status().message(), kWithoutGpu));
+        absl::StrCat("no usable GPU: ", probe.status().message(), AdviceWithoutGpu(options)));
   }
   HPO_ASSIGN_OR_RETURN(const std::vector<GpuState> gpus, (*probe)->List());
   const VisibilityVariables variables = OwnVisibilityVariables();
   absl::StatusOr<VisibleGpus> selected = SelectGpus(gpus, variables, options.gpu);
   if (!selected.ok()) {
     return absl::Status(selected.status().code(),
-                        absl::StrCat(selected.status().message(), kWithoutGpu));
+                        absl::StrCat(selected.status().message(), AdviceWithoutGpu(options)));
   }
   if (!selected->warning.empty()) spdlog::warn("{}", selected->warning);
   chosen.visible = SelectVisible(gpus, variables).gpus;
