@@ -80,7 +80,7 @@ std::string JoinLines(const Coordinator& coordinator) {
   return absl::StrCat(
       "other machines reach the server by TLS and a token. To start a worker on one of them:\n\n  ",
       line.ok() ? *line : absl::StrCat(line.status().message(), "\n"), "\nThis line is also in ",
-      file, "; join-read, join-write and join-admin beside it are for people.\n");
+      file, "; other files join-NAME in its folder are for people.\n");
 }
 
 // In capitals: whoever starts it so should see it in any log.

@@ -58,7 +58,7 @@ absl::StatusOr<Worker> Register(const std::string& address, const std::string& s
   Worker worker;
   HPO_ASSIGN_OR_RETURN(const auto join, tls::JoinSource::Find(""));
   HPO_ASSIGN_OR_RETURN(worker.route, tls::FindRoute(join, address));
-  worker.client = agent::ConnectCoordinator(worker.route.dialed);
+  worker.client = agent::ConnectCoordinator(worker.route);
   // Several may run at once, each as a worker of its own.
   WorkerFacts facts{.worker = absl::StrCat("asktell_speed-", getpid(), "-", number),
                     .instance_key = RandomId(),

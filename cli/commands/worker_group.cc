@@ -35,13 +35,14 @@ absl::Status ListWorkers(Session& session) {
   return absl::OkStatus();
 }
 
-absl::Status Report(Session& session, const std::vector<std::string>& names, const char* done) {
+absl::Status Report(Session& session, const std::vector<std::string>& names, const char* done,
+                    const char* none) {
   if (session.json) {
     PrintJson(nlohmann::ordered_json{{"workers", names}}, session.out);
     return absl::OkStatus();
   }
   for (const std::string& name : names) session.out << Printable(name) << ": " << done << "\n";
-  if (names.empty()) session.out << "there is no such worker\n";
+  if (names.empty()) session.out << none << "\n";
   return absl::OkStatus();
 }
 
@@ -69,7 +70,7 @@ Action DeclareDrain(CLI::App& drain, std::string& /*study*/) {
     HPO_RETURN_IF_ERROR(CheckChoice(values->choice));
     HPO_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                          session.client.fleet().DrainWorkers(values->choice, values->now));
-    return Report(session, names, "gets no more trials, and ends");
+    return Report(session, names, "gets no more trials, and ends", "no worker is alive");
   });
 }
 
@@ -80,7 +81,8 @@ Action DeclareResume(CLI::App& resume, std::string& /*study*/) {
     HPO_RETURN_IF_ERROR(CheckChoice(*choice));
     HPO_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                          session.client.fleet().ResumeWorkers(*choice));
-    return Report(session, names, "gets trials again; start it where it has ended");
+    return Report(session, names, "gets trials again; start it where it has ended",
+                  "no worker is drained");
   });
 }
 

@@ -45,6 +45,20 @@ bool IsInPath(const std::string& program) {
   return false;
 }
 
+absl::Status Ended(const std::string& fleet, const std::vector<std::string>& ends) {
+  return absl::NotFoundError(
+      absl::StrCat("no worker of fleet ", fleet, " waits or runs: ", absl::StrJoin(ends, "; ")));
+}
+
+// An engine that could not be asked may have the fleet.
+absl::Status Unasked(const std::string& fleet, const std::vector<std::string>& engines) {
+  return absl::UnavailableError(
+      absl::StrCat("could not ask ", absl::StrJoin(engines, ", nor "), "; ",
+                   fleet.empty() ? "whether fleets are there"
+                                 : absl::StrCat("whether fleet ", fleet, " is there"),
+                   " is not known; --engine names one engine to ask"));
+}
+
 }  // namespace
 
 std::vector<std::string> EngineNames() {
@@ -77,16 +91,24 @@ absl::StatusOr<std::unique_ptr<FleetEngine>> FindEngine(EngineMeans means,
                                             absl::StrJoin(programs, ", "), " in PATH"));
   }
   if (found.size() == 1) return MakeEngine(found.front(), std::move(means));
-  std::string silent;  // what those say that do not answer
+  std::vector<std::string> unasked;
+  std::vector<std::string> ends;
   for (const std::string& name : found) {
     HPO_ASSIGN_OR_RETURN(std::unique_ptr<FleetEngine> engine, MakeEngine(name, means));
     const absl::StatusOr<std::vector<NamedWorker>> workers = engine->List(fleet);
     if (workers.ok() && !workers->empty()) return engine;
-    if (!workers.ok()) absl::StrAppend(&silent, "; ", name, ": ", workers.status().message());
+    if (!workers.ok()) {
+      unasked.push_back(absl::StrCat(name, ": ", workers.status().message()));
+    } else if (!fleet.empty()) {
+      const std::string end = engine->HowItEnded(fleet).value_or("");
+      if (!end.empty()) ends.push_back(absl::StrCat("on ", name, ", ", end));
+    }
   }
+  if (!unasked.empty()) return Unasked(fleet, unasked);
+  if (!ends.empty()) return Ended(fleet, ends);
   return absl::NotFoundError(absl::StrCat(fleet.empty() ? "no fleet" : "no fleet " + fleet, " on ",
                                           absl::StrJoin(found, ", "),
-                                          "; --engine shows what one of them says", silent));
+                                          "; --engine shows what one of them says"));
 }
 
 }  // namespace hpo::cli

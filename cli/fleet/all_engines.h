@@ -19,7 +19,8 @@ absl::StatusOr<std::unique_ptr<FleetEngine>> MakeEngine(const std::string& name,
 
 // The engine of a fleet that is named without one: that of the only engine whose program is in
 // PATH, or else the first one that lists a fleet of this name (any fleet where `fleet` is empty).
-//   NotFound  no engine's program is in PATH
+//   NotFound     no engine's program is in PATH, or no engine has the fleet: with how it has ended
+//   Unavailable  no engine that could be asked has it, and others could not be asked
 absl::StatusOr<std::unique_ptr<FleetEngine>> FindEngine(EngineMeans means,
                                                         const std::string& fleet);
 

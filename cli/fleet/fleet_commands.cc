@@ -1,16 +1,20 @@
 // Tested by tests/cli/fleet/fleet_group_test.cc.
 #include "cli/fleet/fleet_commands.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
+#include <string>
 #include <system_error>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cli/client/terminal.h"
+#include "cli/fleet/engines/engine_steps.h"
 #include "cli/fleet/engines/fleet_files.h"
 #include "cli/fleet/fleet_report.h"
 #include "cli/render/json.h"
@@ -23,6 +27,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kUsualName[] = "workers";
+constexpr Bytes kLeastMemory = MiB(16);
 
 std::string Variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -33,6 +38,17 @@ absl::StatusOr<absl::Duration> DurationOf(absl::string_view option, const std::s
   absl::Duration duration;
   if (absl::ParseDuration(text, &duration) && duration >= absl::ZeroDuration()) return duration;
   return Unexpected(option, "a duration such as 90m or 8h", absl::StrCat("'", text, "'"));
+}
+
+// Slurm takes --mem=0 for all memory of a node.
+absl::StatusOr<Bytes> MemoryOf(const std::string& text) {
+  const absl::StatusOr<Bytes> memory = ParseBytes(text);
+  HPO_RETURN_IF_ERROR(Annotate(memory.status(), "--memory"));
+  if (*memory >= kLeastMemory) return *memory;
+  return Unexpected(
+      "--memory",
+      absl::StrCat("at least ", FormatBytes(kLeastMemory), ", with a unit, such as 32GiB"),
+      absl::StrCat("'", text, "'"));
 }
 
 std::string Absolute(const std::string& path) {
@@ -55,6 +71,33 @@ FleetServer ServerOf(const std::string& address, absl::string_view join) {
   return server;
 }
 
+bool RunsPrograms(const FleetPlan& plan) {
+  return std::any_of(plan.worker_options.begin(), plan.worker_options.end(),
+                     [](const std::string& word) {
+                       return word == "--allow-commands" || word == "--trainer" ||
+                              absl::StartsWith(word, "--trainer=");
+                     });
+}
+
+// That studies name a program that the workers may not run. Empty: none does, or the server cannot
+// be asked, as with a token of the role `work`.
+std::string NoteOnCommands(Client& client, const FleetPlan& plan) {
+  if (RunsPrograms(plan)) return "";
+  std::vector<std::string> names;
+  const auto studies = client.studies().ListStudies();
+  if (!studies.ok()) return "";
+  for (const StudyStatus& study : *studies) {
+    const bool is_served = plan.study.empty() || plan.study == study.spec.name;
+    if (is_served && !study.spec.trainer.command.empty()) names.push_back(study.spec.name);
+  }
+  if (names.empty()) return "";
+  return absl::StrCat(
+      names.size() == 1 ? "study " : "studies ", absl::StrJoin(names, ", "),
+      names.size() == 1 ? " names" : " name",
+      " a program (trainer.command), which workers run only with --allow-commands: end the command "
+      "with -- --allow-commands");
+}
+
 void PrintSubmission(Session& session, const FleetEngine& engine, const FleetPlan& plan,
                      const SubmittedFleet& submitted) {
   if (session.json) {
@@ -69,7 +112,7 @@ void PrintSubmission(Session& session, const FleetEngine& engine, const FleetPla
     return;
   }
   session.out << "submitted fleet " << plan.name << " to " << engine.name() << ": " << submitted.id
-              << ", with " << plan.workers << " workers\n"
+              << ", with " << WorkersText(static_cast<size_t>(plan.workers)) << "\n"
               << "script: " << Printable(submitted.kept) << "\n"
               << "to see its workers: hpo fleet status " << plan.name << "\n"
               << "to end it: hpo fleet stop " << plan.name << "\n";
@@ -94,9 +137,7 @@ absl::StatusOr<FleetPlan> MakePlan(const FleetOptions& options, const std::strin
     HPO_ASSIGN_OR_RETURN(plan.time, DurationOf("--time", options.time));
   }
   if (!options.memory.empty()) {
-    const absl::StatusOr<Bytes> memory = ParseBytes(options.memory);
-    HPO_RETURN_IF_ERROR(Annotate(memory.status(), "--memory"));
-    plan.memory_per_worker = *memory;
+    HPO_ASSIGN_OR_RETURN(plan.memory_per_worker, MemoryOf(options.memory));
   }
   if (plan.checkpoints.empty() && !plan.claim.empty()) {
     plan.checkpoints = absl::StrCat(kSharedFolder, "/checkpoints");
@@ -110,17 +151,19 @@ absl::StatusOr<FleetPlan> MakePlan(const FleetOptions& options, const std::strin
   return plan;
 }
 
-absl::Status StartFleet(Session& session, FleetEngine& engine, const FleetOptions& options) {
+absl::Status StartFleet(Session& session, FleetEngine& engine, const FleetOptions& options,
+                        const Tells& tell) {
   HPO_ASSIGN_OR_RETURN(const FleetPlan plan,
                        MakePlan(options, session.client.address(), session.study, session.join));
-  if (engine.name() == "sky" && plan.gpus_per_worker > 0 && plan.gpu_type.empty()) {
-    return Unexpected("--gpu-type", "a GPU of `sky gpus list`, such as A100", "none");
-  }
+  const std::string note = NoteOnCommands(session.client, plan);
   if (!options.submit) {
-    session.out << engine.Script(plan);
+    HPO_ASSIGN_OR_RETURN(const std::string script, engine.Script(plan));
+    session.out << script;
+    if (!note.empty()) tell("note: " + note);
     return absl::OkStatus();
   }
-  HPO_ASSIGN_OR_RETURN(const SubmittedFleet submitted, engine.Submit(plan));
+  HPO_ASSIGN_OR_RETURN(SubmittedFleet submitted, engine.Submit(plan));
+  if (!note.empty()) submitted.notes.push_back(note);
   PrintSubmission(session, engine, plan, submitted);
   return absl::OkStatus();
 }
@@ -129,8 +172,10 @@ absl::Status ShowFleet(Session& session, FleetEngine& engine, const std::string&
   if (!name.empty()) HPO_RETURN_IF_ERROR(CheckFleetName(name));
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> workers, engine.List(name));
   if (workers.empty() && !name.empty()) {
-    return absl::NotFoundError(absl::StrCat("no worker of fleet ", name, " waits or runs on ",
-                                            engine.name(), "; hpo fleet status lists the fleets"));
+    const std::string end = engine.HowItEnded(name).value_or("");
+    return absl::NotFoundError(
+        absl::StrCat("no worker of fleet ", name, " waits or runs on ", engine.name(), "; ",
+                     end.empty() ? "hpo fleet status lists the fleets" : end));
   }
   if (session.json) {
     PrintJson(FleetJson(engine.name(), workers), session.out);

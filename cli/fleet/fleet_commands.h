@@ -22,13 +22,15 @@ struct FleetOptions {
   bool submit = false;
 };
 
-// Prints the script of the fleet, or with `submit` has the engine start it.
+// Prints the script of the fleet, or with `submit` has the engine start it. `tell`: for what the
+// user should know beside the script.
 //   InvalidArgument  an option is wrong
 //   codes of FleetEngine
-absl::Status StartFleet(Session& session, FleetEngine& engine, const FleetOptions& options);
+absl::Status StartFleet(Session& session, FleetEngine& engine, const FleetOptions& options,
+                        const Tells& tell);
 
 // Shows the workers of a fleet, or of each fleet how many it has.
-//   NotFound  no such fleet
+//   NotFound  no such fleet: with how it has ended, where the engine knows
 absl::Status ShowFleet(Session& session, FleetEngine& engine, const std::string& name);
 
 absl::Status ScaleFleet(Session& session, FleetEngine& engine, const std::string& name,

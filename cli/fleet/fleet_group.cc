@@ -5,11 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "cli/client/interrupts.h"
+#include "cli/client/terminal.h"
 #include "cli/fleet/all_engines.h"
 #include "cli/fleet/fleet_commands.h"
 #include "common/base/status.h"
@@ -22,7 +24,7 @@ constexpr char kExamples[] = R"(
   hpo fleet slurm --workers 32 --time 8h --study criteria > fleet.sbatch
   hpo fleet slurm --workers 32 --max-running 16 --study criteria --submit
   hpo fleet slurm --workers 8 --setup "module load cuda" -- --models ~/models
-  hpo fleet slurm --workers 64 --gpus-per-worker 0 --cpus 4 --submit
+  hpo fleet slurm --workers 64 --gpus-per-worker 0 --memory 16GiB --submit
   hpo fleet ray --workers 32 --study criteria --submit
   hpo fleet kubernetes --workers 32 --image registry/hpo --study toy --submit
   hpo fleet sky --workers 8 --gpu-type A100 --spot --study criteria --submit
@@ -39,7 +41,13 @@ bool Pause(absl::Duration time) {
   return ready == 0 || (ready < 0 && errno == EINTR && InterruptsSeen() == 0);
 }
 
-EngineMeans Means() { return {.run = RunEngineProgram, .pause = Pause}; }
+void Tell(const std::string& text) { std::cerr << "hpo: " << Printable(text) << "\n"; }
+
+EngineMeans Means() {
+  return {.run = [](const ProgramCall& call) { return RunEngineProgram(call, Tell); },
+          .pause = Pause,
+          .tell = Tell};
+}
 
 void AddSize(CLI::App& command, FleetOptions& options) {
   FleetPlan& plan = options.plan;
@@ -59,13 +67,17 @@ void AddSize(CLI::App& command, FleetOptions& options) {
   command.add_option("--cpus", plan.cpus_per_worker, "Number of CPUs for each worker")
       ->type_name("N")
       ->check(Between(1, 4096));
-  command.add_option("--memory", options.memory, "Host memory for each worker, such as 32GiB")
+  command
+      .add_option("--memory", options.memory,
+                  "Host memory for each worker, such as 32GiB; required without GPUs")
       ->type_name("SIZE");
 }
 
 void AddWork(CLI::App& command, FleetOptions& options) {
   FleetPlan& plan = options.plan;
-  command.add_option("--name", plan.name, "Name of the fleet [default: the study's name]")
+  command
+      .add_option("--name", plan.name,
+                  "Name of the fleet [default: the name given by --study, else workers]")
       ->type_name("NAME")
       ->check(NotEmpty("the name of a fleet"));
   command
@@ -87,10 +99,18 @@ void AddSetup(CLI::App& command, FleetOptions& options) {
       ->allow_extra_args(false);
 }
 
+// For an engine without a time limit: says so, where the option's nearest name would be no advice.
+void AddNoTime(CLI::App& command, const char* why) {
+  command.add_option_function<std::string>("--time", [](const std::string& /*time*/) {})
+      ->group("")
+      ->check(CLI::Validator([why](const std::string& /*time*/) { return std::string(why); },
+                             /*validator_desc=*/""));
+}
+
 Action Starting(const std::string& engine, std::shared_ptr<FleetOptions> options) {
   return Plain([engine, options = std::move(options)](Session& session) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const std::unique_ptr<FleetEngine> made, MakeEngine(engine, Means()));
-    return StartFleet(session, *made, *options);
+    return StartFleet(session, *made, *options, Tell);
   });
 }
 
@@ -123,6 +143,9 @@ Action DeclareRay(CLI::App& ray, std::string& /*study*/) {
   const auto options = std::make_shared<FleetOptions>();
   AddSize(ray, *options);
   AddWork(ray, *options);
+  AddNoTime(ray,
+            "Ray has no time limit: end the fleet with hpo fleet stop NAME, or give workers "
+            "one: -- --time-limit 8h");
   return Starting("ray", options);
 }
 
@@ -153,6 +176,9 @@ Action DeclareKubernetes(CLI::App& kubernetes, std::string& /*study*/) {
 Action DeclareSky(CLI::App& sky, std::string& /*study*/) {
   const auto options = std::make_shared<FleetOptions>();
   AddSize(sky, *options);
+  AddNoTime(sky,
+            "SkyPilot has no time limit: end the fleet with hpo fleet stop NAME, or give "
+            "workers one: -- --time-limit 8h");
   sky.add_flag("--spot", options->plan.is_spot,
                "Use spot machines: a preempted worker continues on another one");
   AddWork(sky, *options);
@@ -197,6 +223,13 @@ Action DeclareStatus(CLI::App& status, std::string& /*study*/) {
   });
 }
 
+CLI::Validator NotNone() {
+  const auto check = [](const std::string& text) -> std::string {
+    return text == "0" ? "expected at least 1, got 0; to end the fleet: hpo fleet stop NAME" : "";
+  };
+  return CLI::Validator(check, /*validator_desc=*/"");
+}
+
 Action DeclareScale(CLI::App& scale, std::string& /*study*/) {
   const auto fleet = std::make_shared<OnFleet>();
   const auto workers = std::make_shared<int>(0);
@@ -204,6 +237,7 @@ Action DeclareScale(CLI::App& scale, std::string& /*study*/) {
   scale.add_option("--workers", *workers, "Number of workers that wait or run from now on")
       ->type_name("N")
       ->required()
+      ->check(NotNone())
       ->check(Between(1, 100000));
   return WithEngine(fleet, [fleet, workers](Session& session, FleetEngine& engine) {
     return ScaleFleet(session, engine, fleet->name, *workers);

@@ -50,7 +50,8 @@ std::string TableOf(const std::vector<FleetWorker>& workers, int columns) {
                {.title = "RESTARTS", .align = Align::kRight},
                {.title = "REASON"}});
   for (const FleetWorker& worker : workers) {
-    table.AddRow({worker.id, Name(worker.state), worker.node.empty() ? "-" : worker.node,
+    table.AddRow({worker.name.empty() ? worker.id : worker.name, Name(worker.state),
+                  worker.node.empty() ? "-" : worker.node,
                   worker.running_for ? ShortDuration(*worker.running_for) : "-",
                   worker.restarts ? absl::StrCat(*worker.restarts) : "-", worker.reason});
   }
@@ -58,8 +59,10 @@ std::string TableOf(const std::vector<FleetWorker>& workers, int columns) {
 }
 
 Json JsonOf(const FleetWorker& worker) {
-  Json json = {{"id", worker.id},   {"state", Name(worker.state)}, {"node", nullptr},
-               {"reason", nullptr}, {"running_for_s", nullptr},    {"restarts", nullptr}};
+  Json json = {{"id", worker.id},    {"worker", nullptr}, {"state", Name(worker.state)},
+               {"node", nullptr},    {"reason", nullptr}, {"running_for_s", nullptr},
+               {"restarts", nullptr}};
+  if (!worker.name.empty()) json["worker"] = worker.name;
   if (!worker.node.empty()) json["node"] = worker.node;
   if (!worker.reason.empty()) json["reason"] = worker.reason;
   if (worker.running_for) json["running_for_s"] = absl::ToInt64Seconds(*worker.running_for);

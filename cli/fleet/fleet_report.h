@@ -14,8 +14,8 @@ namespace hpo::cli {
 std::string FleetText(absl::string_view engine, const std::vector<NamedWorker>& workers,
                       bool names_workers, int columns);
 
-// {"engine", "fleets": [{"name", "label", "counts": {STATE: N}, "workers": [{"id", "state", "node",
-// "reason", "running_for_s", "restarts"}]}]}
+// {"engine", "fleets": [{"name", "label", "counts": {STATE: N}, "workers": [{"id", "worker",
+// "state", "node", "reason", "running_for_s", "restarts"}]}]}
 nlohmann::ordered_json FleetJson(absl::string_view engine, const std::vector<NamedWorker>& workers);
 
 // "waiting", "running", "ending" or "ended".

@@ -5,12 +5,15 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/spelling.h"
 #include "common/command_line/bounds.h"
@@ -59,6 +62,17 @@ std::string DescribeUnknown(const CLI::App& root, const std::string& word) {
   return absl::StrCat("no command '", word, "'", DidYouMean(word, commands));
 }
 
+// CLI11's "Could not convert: --workers = 1.5", where a number has to be a whole one. Empty: it is
+// about something else.
+std::string DescribeFraction(absl::string_view text) {
+  if (!absl::ConsumePrefix(&text, "Could not convert: ")) return "";
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits(" = ", 1));
+  double number = 0.0;
+  if (!absl::SimpleAtod(parts.second, &number)) return "";
+  return absl::StrCat(parts.first, ": expected a whole number, got '", parts.second, "'");
+}
+
 std::string Describe(const CLI::App& root, const CLI::ParseError& error) {
   if (const std::vector<std::string> rest = root.remaining(true); !rest.empty()) {
     return DescribeUnknown(root, rest.front());
@@ -67,6 +81,11 @@ std::string Describe(const CLI::App& root, const CLI::ParseError& error) {
     const std::vector<std::string> commands = CommandNames(InnermostCommand(root));
     if (!commands.empty())
       return absl::StrCat("expected a command: ", absl::StrJoin(commands, ", "));
+  }
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+    if (const std::string fraction = DescribeFraction(error.what()); !fraction.empty()) {
+      return fraction;
+    }
   }
   return absl::StrReplaceAll(error.what(), {{"\n", " "}});
 }

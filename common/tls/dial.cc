@@ -253,6 +253,36 @@ absl::StatusOr<Dialed> Dial(const JoinString& join, absl::Duration timeout) {
   return Dialed{std::move(tls), socket};
 }
 
+bool SpeaksTls(const std::string& address, absl::Duration timeout) {
+  JoinString target;
+  if (!ParseAddress(address, target).ok()) return false;
+  const Deadline deadline(timeout);
+  const absl::StatusOr<int> socket = Connect(target, deadline);
+  if (!socket.ok()) return false;
+  const absl::Cleanup close_it = [&socket] { close(*socket); };
+  const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
+  const SslPtr tls(SSL_new(context.get()));
+  SSL_set_fd(tls.get(), *socket);
+  const absl::Cleanup forget = [] { ERR_clear_error(); };
+  for (;;) {
+    ERR_clear_error();
+    const int result = SSL_connect(tls.get());
+    if (result > 0) return true;
+    const int error = SSL_get_error(tls.get(), result);
+    const bool reads = error == SSL_ERROR_WANT_READ;
+    if (!reads && error != SSL_ERROR_WANT_WRITE) return false;
+    if (!deadline.WaitFor(*socket, reads ? POLLIN : POLLOUT)) return false;
+  }
+}
+
+absl::Status NeedsJoinString(absl::string_view address) {
+  return absl::UnauthenticatedError(absl::StrCat(
+      "the server at ", address,
+      " takes TLS and a token: expected a join string by --join, HPO_JOIN or HPO_JOIN_FILE, got "
+      "none; on its machine they lie next to the database, such as "
+      "~/.local/state/hpo/hpo.db.access/join-read"));
+}
+
 bool MayWorkLater(const absl::Status& status) { return absl::IsUnavailable(status); }
 
 }  // namespace hpo::tls

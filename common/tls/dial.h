@@ -2,7 +2,11 @@
 // that it has the secret, which never leaves the machine.
 #pragma once
 
+#include <string>
+
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/tls/join_string.h"
 #include "common/tls/openssl_types.h"
@@ -22,6 +26,14 @@ struct Dialed {
 //                     TLS
 //   PermissionDenied  the server does not accept the join string any more: revoked or expired
 absl::StatusOr<Dialed> Dial(const JoinString& join, absl::Duration timeout);
+
+// Whether what answers at "host:port" sets up TLS with anybody, as hpo-server does where other
+// machines can connect. False where nothing answers within `timeout`, and for other addresses.
+bool SpeaksTls(const std::string& address, absl::Duration timeout);
+
+// That a join string is needed at this address, which was given without one.
+//   Unauthenticated
+absl::Status NeedsJoinString(absl::string_view address);
 
 // Whether the same join string may work later.
 bool MayWorkLater(const absl::Status& status);

@@ -53,23 +53,6 @@ absl::StatusOr<std::array<uint8_t, 32>> Decode(absl::string_view letters) {
   return result;
 }
 
-absl::Status ParseAddress(absl::string_view address, JoinString& join) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (colon == absl::string_view::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
-      port < 1 || port > 65535) {
-    return Damaged(absl::StrCat("the address '", address, "', which has no port from 1 to 65535"));
-  }
-  absl::string_view host = address.substr(0, colon);
-  if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
-    host = host.substr(1, host.size() - 2);
-  }
-  if (host.empty()) return Damaged("no host");
-  join.host = std::string(host);
-  join.port = port;
-  return absl::OkStatus();
-}
-
 // What is left of `text` without a command before the join string and quotes around it.
 absl::string_view WithoutCommand(absl::string_view text) {
   text = absl::StripAsciiWhitespace(text);
@@ -127,6 +110,23 @@ absl::StatusOr<JoinString> ParseJoinString(absl::string_view text) {
   }
   HPO_RETURN_IF_ERROR(ParseAddress(text.substr(at + 1), join));
   return join;
+}
+
+absl::Status ParseAddress(absl::string_view address, JoinString& join) {
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  if (colon == absl::string_view::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
+      port < 1 || port > 65535) {
+    return Damaged(absl::StrCat("the address '", address, "', which has no port from 1 to 65535"));
+  }
+  absl::string_view host = address.substr(0, colon);
+  if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
+    host = host.substr(1, host.size() - 2);
+  }
+  if (host.empty()) return Damaged("no host");
+  join.host = std::string(host);
+  join.port = port;
+  return absl::OkStatus();
 }
 
 std::string FormatDigest(const Digest& digest) {

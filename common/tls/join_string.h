@@ -43,6 +43,10 @@ std::string FormatJoinString(const JoinString& join);
 //   InvalidArgument  cut short, damaged or of a later version; names neither secret nor digest
 absl::StatusOr<JoinString> ParseJoinString(absl::string_view text);
 
+// Sets host and port from "host:port" or "[::1]:port".
+//   InvalidArgument  with what came
+absl::Status ParseAddress(absl::string_view address, JoinString& join);
+
 // The digest in groups for people to compare: "sha256:1f:0a:...".
 std::string FormatDigest(const Digest& digest);
 

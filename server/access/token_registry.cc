@@ -179,10 +179,30 @@ absl::StatusOr<tls::Secret> TokenRegistry::Rotate(
   return secret;
 }
 
+bool TokenRegistry::IsLastOf(Role role, absl::string_view name) const {
+  const absl::Time now = clock_.Now();
+  bool is_there = false;
+  absl::MutexLock lock(&mutex_);
+  for (const TokenRecord& token : tokens_) {
+    const bool is_in_use = token.revoked > now && token.expires > now;
+    if (token.role != role || !is_in_use) continue;
+    if (token.name != name) return false;
+    is_there = true;
+  }
+  return is_there;
+}
+
 absl::Status TokenRegistry::Revoke(const std::string& name) {
   absl::MutexLock order(&order_mutex_);
   std::vector<TokenRecord> rows = InUse(name);
   if (rows.empty()) return NoSuchToken(name);
+  if (IsLastOf(Role::kAdmin, name)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        name,
+        " is the last token of the role admin: create another one first (hpo admin token "
+        "create NAME --role admin), or give it a new secret (hpo admin token rotate ",
+        name, " --grace 0s)"));
+  }
   const absl::Time now = clock_.Now();
   for (TokenRecord& row : rows) row.revoked = now;
   return Update(rows);

@@ -62,7 +62,8 @@ class TokenRegistry {
       const std::string& name, absl::Duration grace, std::optional<absl::Time> expires,
       const std::function<absl::Status(const tls::Secret&)>& publish = nullptr);
   // All secrets of the token stop to work at once.
-  //   NotFound  no token of that name is in use
+  //   NotFound            no token of that name is in use
+  //   FailedPrecondition  it is the last one of the role admin: nobody could make another one
   absl::Status Revoke(const std::string& name);
 
  private:
@@ -73,6 +74,8 @@ class TokenRegistry {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(order_mutex_);
   absl::Status Update(const std::vector<TokenRecord>& rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(order_mutex_);
+  // Whether the token called `name` has this role, and no other token that can be used has it.
+  bool IsLastOf(Role role, absl::string_view name) const;
   // The rows of the token that can still be used.
   std::vector<TokenRecord> InUse(absl::string_view name) const;
 

@@ -118,6 +118,12 @@ class BadInput(Deployment):
         self.assertIn("--study", self.refuse([BIN / "hpo-server", "--studdy", "criteria"]))
         self.assertIn("--gpu", self.refuse([BIN / "hpo-worker", "--gpus", "0"]))
 
+    @unittest.skipIf(NO_CARD == "7", "a driver is here")
+    def test_a_trial_on_several_gpus_is_not_sent_to_the_cpu(self):
+        said = self.refuse([BIN / "hpo-worker", "--gpus-per-trial", "2", "--allow-commands", "--server", "127.0.0.1:9",
+                            "--state-dir", self.folder / "w"], "needs a machine with 2 GPUs")
+        self.assertNotIn("--device cpu", said)
+
     def test_enqueue(self):
         self.start_server()
         hpo = [BIN / "hpo", "--server", self.address]

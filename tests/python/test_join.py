@@ -65,7 +65,16 @@ class JoinTest(unittest.TestCase):
             hpo.connect(self.join("read")[:-8])
         text = self.join("read")
         with self.assertRaisesRegex(hpo.InvalidInput, "checksum"):
-            hpo.connect(text.replace(text[60], "A" if text[60] != "A" else "B", 1))
+            hpo.connect(text[:60] + ("A" if text[60] != "A" else "B") + text[61:])
+        for wrong in ("hpo1.x@y", "file:/no/such/file"):
+            with self.assertRaises(hpo.HpoError) as refused:
+                hpo.connect(wrong)
+            self.assertNotIn("HPO_JOIN", str(refused.exception))
+
+    def test_an_address_alone_is_not_enough(self) -> None:
+        address = (self.folder / "address").read_text().strip()
+        with self.assertRaisesRegex(hpo.InvalidInput, "takes TLS and a token: expected a join string"):
+            hpo.connect(address)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,26 @@ def test_signals_to_every_process_of_a_job_do_not_end_it():
     assert lines[1]["metrics"] == {"loss": 0.5}
 
 
+def test_a_signal_right_after_a_fork_ends_the_new_process():
+    """It comes before the new process has run anything of its own: a hook that is older than hpo's holds it up."""
+    _, status, said = run("""
+        import os, signal, time
+        os.register_at_fork(after_in_child=lambda: time.sleep(0.5))
+        import hpo.trainer
+        trial = hpo.trainer.current()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+        child = os.fork()
+        if child == 0:
+            time.sleep(5)
+            os._exit(0)
+        os.kill(child, signal.SIGTERM)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+        trial.report(1, 0.5)
+    """)
+    assert status == 0, said
+
+
 def test_a_script_finds_the_folder_of_its_model(tmp_path):
     _, status, said = run("""
         import os, hpo.trainer

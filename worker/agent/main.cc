@@ -45,7 +45,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kWithoutGpu[] = "; without a GPU, give --device cpu --memory-limit 2GiB";
+// What helps where the GPUs cannot be had.
+std::string AdviceWithoutGpu(const WorkerOptions& options) {
+  const int64_t gpus = options.gpus_per_trial.value_or(1);
+  if (gpus == 1) return "; without a GPU, give --device cpu --memory-limit 2GiB";
+  return absl::StrCat("; --gpus-per-trial ", gpus, " needs a machine with ", gpus,
+                      " GPUs, as a trial on several GPUs cannot run on a CPU");
+}
 
 // The device that this process works on.
 struct Device {
@@ -123,14 +129,14 @@ absl::StatusOr<ChosenGpus> ChooseGpus(const WorkerOptions& options) {
   absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
   if (!probe.ok()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("no usable GPU: ", probe.status().message(), kWithoutGpu));
+        absl::StrCat("no usable GPU: ", probe.status().message(), AdviceWithoutGpu(options)));
   }
   HPO_ASSIGN_OR_RETURN(const std::vector<GpuState> gpus, (*probe)->List());
   const VisibilityVariables variables = OwnVisibilityVariables();
   absl::StatusOr<VisibleGpus> selected = SelectGpus(gpus, variables, options.gpu);
   if (!selected.ok()) {
     return absl::Status(selected.status().code(),
-                        absl::StrCat(selected.status().message(), kWithoutGpu));
+                        absl::StrCat(selected.status().message(), AdviceWithoutGpu(options)));
   }
   if (!selected->warning.empty()) spdlog::warn("{}", selected->warning);
   chosen.visible = SelectVisible(gpus, variables).gpus;
@@ -363,9 +369,8 @@ absl::Status CheckDryRuns(const WorkerOptions& options, const DeviceProfile& dev
 
 // nullptr where there are none, and the log says why.
 //   InvalidArgument  --preflight was given
-// `server` is dialed.
 absl::StatusOr<std::unique_ptr<OwnDryRuns>> MakeDryRuns(
-    const WorkerOptions& options, const std::string& server, const Device& device,
+    const WorkerOptions& options, const tls::ServerRoute& route, const Device& device,
     const std::string& state, const ModelCatalog& models, const DataCatalog& data) {
   if (options.preflight == PreflightWish::kNever) return nullptr;
   const bool always = options.preflight == PreflightWish::kAlways;
@@ -385,15 +390,21 @@ absl::StatusOr<std::unique_ptr<OwnDryRuns>> MakeDryRuns(
     return nullptr;
   }
   return std::make_unique<OwnDryRuns>(
-      ConnectCoordinator(server),
+      ConnectCoordinator(route),
       std::make_unique<ProcessDryRunner>(std::move(dry_runs), *profile, models, data),
       always ? PreflightAbility::kAlways : PreflightAbility::kIfAsked);
+}
+
+// Whether the server does not let this worker in, and will not with the same join string.
+bool IsRefused(const tls::ServerRoute& route) {
+  const absl::Status trouble = route.Trouble();
+  return !trouble.ok() && !tls::MayWorkLater(trouble);
 }
 
 absl::StatusOr<AgentResult> RunOn(const tls::ServerRoute& route, WorkerOptions given, Device device,
                                   StopSignal& stop) {
   given.server = route.shown;
-  const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(route.dialed);
+  const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(route);
   const std::variant<WorkerOptions, AgentResult> with_command =
       WithStudysCommand(given, *client, stop);
   if (const auto* end = std::get_if<AgentResult>(&with_command)) return *end;
@@ -417,8 +428,8 @@ absl::StatusOr<AgentResult> RunOn(const tls::ServerRoute& route, WorkerOptions g
   const std::unique_ptr<TrainerLauncher> launcher = MakeLauncher(options, device, mark);
   std::optional<DeviceProfiles> profiles = MakeProfiles(options, device, state);
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<OwnDryRuns> dry_runs,
-                       MakeDryRuns(options, route.dialed, device, state, models, data));
-  const std::unique_ptr<CoordinatorClient> heartbeats = ConnectCoordinator(route.dialed);
+                       MakeDryRuns(options, route, device, state, models, data));
+  const std::unique_ptr<CoordinatorClient> heartbeats = ConnectCoordinator(route);
   const AgentServices services{.client = *client,
                                .heartbeat_client = *heartbeats,
                                .launcher = *launcher,
@@ -427,6 +438,7 @@ absl::StatusOr<AgentResult> RunOn(const tls::ServerRoute& route, WorkerOptions g
                                .models = models,
                                .outbox = own->outbox,
                                .stop = stop,
+                               .is_refused = [&route] { return IsRefused(route); },
                                .count_oom_kills = CountOomKills,
                                .device_profiles = profiles.has_value() ? &*profiles : nullptr,
                                .preflight = dry_runs == nullptr ? nullptr : &dry_runs->services};
@@ -455,7 +467,11 @@ absl::StatusOr<tls::ServerRoute> FindServer(const WorkerOptions& options, StopSi
                                                               [&stop](const absl::Status& status) {
                                                                 NoteServer(status, stop);
                                                               }));
-  if (route.forwarder == nullptr) return route;
+  if (route.forwarder == nullptr) {
+    constexpr absl::Duration kFirstLook = absl::Seconds(2);
+    if (tls::SpeaksTls(route.dialed, kFirstLook)) return tls::NeedsJoinString(route.shown);
+    return route;
+  }
   const absl::Status first = route.forwarder->Check();
   if (!first.ok() && !tls::MayWorkLater(first)) return first;
   return route;
@@ -467,8 +483,7 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, Device devic
   // Programs of trials have no use for it.
   for (const char* variable : {"HPO_JOIN", "HPO_JOIN_FILE"}) ::unsetenv(variable);
   HPO_ASSIGN_OR_RETURN(AgentResult result, RunOn(route, options, std::move(device), stop));
-  const absl::Status trouble = route.Trouble();
-  if (!trouble.ok() && !tls::MayWorkLater(trouble)) result.code = ExitCode::kConfiguration;
+  if (IsRefused(route)) result.code = ExitCode::kConfiguration;
   return result;
 }
 
@@ -495,8 +510,8 @@ absl::Status DecideGpusPerTrial(size_t num_gpus, StopSignal& stop, WorkerOptions
   if (num_gpus == 1 || !options.HasProgram()) return absl::OkStatus();
   HPO_ASSIGN_OR_RETURN(const tls::ServerRoute route, FindServer(options, stop));
   HPO_ASSIGN_OR_RETURN(const int64_t wanted,
-                       FindGpusPerTrial(*ConnectCoordinator(route.dialed),
-                                        SearchOf(options, route.shown), PausesAtStart(), stop));
+                       FindGpusPerTrial(*ConnectCoordinator(route), SearchOf(options, route.shown),
+                                        PausesAtStart(), stop));
   options.gpus_per_trial = static_cast<int>(wanted);
   return absl::OkStatus();
 }

@@ -47,7 +47,8 @@ constexpr char kFooter[] =
     "  75  A signal or --time-limit ended the worker while work remains, or no server answered.\n"
     "      Start it again.\n"
     "  77  The trainer could not be started three times in a row. Do not use this machine.\n"
-    "  78  The options, files or command of the worker are wrong, and its message says which.\n"
+    "  78  The options, files, command or join string of the worker are wrong, and its message\n"
+    "      says which.\n"
     "      Starting the worker again does not help.\n"
     "  79  Another running worker has the same name. Choose a different --name.\n"
     " 130  A second signal killed the worker.";

@@ -58,7 +58,8 @@ absl::StatusOr<std::optional<absl::Duration>> ParseLifetime(const std::string& t
       "--expires-in: expected a duration such as 24h or 720h, up to ten years, got '", text, "'"));
 }
 
-void PrintNew(Session& session, const NewToken& made) {
+// `is_elsewhere`: the server may keep it in a file, too.
+void PrintNew(Session& session, const NewToken& made, bool is_elsewhere) {
   if (session.json) {
     nlohmann::ordered_json json = ToJson(made.token);
     json["join"] = made.join;
@@ -66,9 +67,13 @@ void PrintNew(Session& session, const NewToken& made) {
     return;
   }
   const bool works = made.token.role == Role::kWork;
-  session.out << "Keep this join string; it is not shown again. Whoever has it has the role "
-              << RoleName(made.token.role) << ":\n\n  " << (works ? "hpo-worker" : "hpo")
-              << " --join " << made.join << "\n\n";
+  session.out << "Keep this join string, which is not shown again"
+              << (is_elsewhere ? absl::StrCat("; a file join-", made.token.name,
+                                              " next to the server's database has it, too, if it "
+                                              "was there before")
+                               : "")
+              << ". Whoever has it has the role " << RoleName(made.token.role) << ":\n\n  "
+              << (works ? "hpo-worker" : "hpo") << " --join " << made.join << "\n\n";
 }
 
 }  // namespace
@@ -118,7 +123,7 @@ absl::Status CreateToken(Session& session, const TokenOptions& options) {
   if (!role) return absl::InvalidArgumentError("--role: expected read, work, write or admin");
   HPO_ASSIGN_OR_RETURN(const NewToken made,
                        session.client.CreateToken(options.name, *role, lifetime));
-  PrintNew(session, made);
+  PrintNew(session, made, /*is_elsewhere=*/false);
   return absl::OkStatus();
 }
 
@@ -131,7 +136,7 @@ absl::Status RotateToken(Session& session, const TokenOptions& options) {
   }
   HPO_ASSIGN_OR_RETURN(const NewToken made,
                        session.client.RotateToken(options.name, grace, lifetime));
-  PrintNew(session, made);
+  PrintNew(session, made, /*is_elsewhere=*/true);
   if (!session.json && made.token.previous_until > absl::Now()) {
     session.out << "The secret before it is accepted until "
                 << FormatLocal(made.token.previous_until) << ".\n";

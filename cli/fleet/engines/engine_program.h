@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace hpo::cli {
 
@@ -15,14 +16,23 @@ struct ProgramOutput {
   std::string errors;
 };
 
-// Runs a program, which is searched for in PATH, with its arguments, and waits for its end.
-//   NotFound     there is no such program
-//   Unavailable  no process or descriptor can be had
-using RunsProgram =
-    std::function<absl::StatusOr<ProgramOutput>(const std::vector<std::string>& words)>;
+struct ProgramCall {
+  std::vector<std::string> words;                      // the program and its arguments
+  absl::Duration patience = absl::InfiniteDuration();  // after which the program is ended
+  std::string if_slow;  // what the user is told where it takes seconds; empty: nothing
+};
+
+// Tells the user how a command gets on.
+using Tells = std::function<void(const std::string& text)>;
+
+// Runs a program, which is searched for in PATH, and waits for its end.
+//   NotFound          there is no such program
+//   DeadlineExceeded  it has not ended in time, and was ended
+//   Unavailable       no process or descriptor can be had
+using RunsProgram = std::function<absl::StatusOr<ProgramOutput>(const ProgramCall& call)>;
 
 // The one that starts processes. They end with this process.
-absl::StatusOr<ProgramOutput> RunEngineProgram(const std::vector<std::string>& words);
+absl::StatusOr<ProgramOutput> RunEngineProgram(const ProgramCall& call, const Tells& tell);
 
 // What `program` says went wrong: the last line of its errors, or else of its output, without the
 // program's own prefix "NAME: error: ".

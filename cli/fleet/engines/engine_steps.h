@@ -17,19 +17,31 @@ namespace hpo::cli {
 struct EngineWords {
   absl::string_view name;     // "Slurm"
   absl::string_view missing;  // what to do where its program is not in PATH
+  absl::string_view slow;     // what the user is told where it takes seconds; empty: nothing
 };
+
+// The longest time in which an engine's program lists workers.
+inline constexpr absl::Duration kListPatience = absl::Minutes(2);
 
 // What the engine's program printed.
 //   NotFound     it is not in PATH
-//   Unavailable  it failed: with what it says
+//   Unavailable  it failed: with what it says; or it took longer than `patience`
 absl::StatusOr<std::string> RunOf(const EngineMeans& means, const EngineWords& engine,
-                                  const std::vector<std::string>& words);
+                                  const std::vector<std::string>& words,
+                                  absl::Duration patience = absl::InfiniteDuration());
+
+// Lines of shell that a user has given, by the shell's own check. OK where there is no bash.
+//   InvalidArgument  --setup: with what bash says
+absl::Status CheckSetup(const EngineMeans& means, const FleetPlan& plan);
 
 // "1 worker" or "2 workers".
 std::string WorkersText(size_t count);
 
 // The number of workers that wait or run.
 size_t NumLive(const std::vector<NamedWorker>& workers);
+
+// "asked to have 2 workers", and what becomes of those that are left out, if there were more.
+std::string ResizedText(size_t before, size_t wanted, absl::string_view left_out);
 
 absl::Status NoSuchFleet(const EngineWords& engine, const std::string& name);
 

@@ -26,6 +26,7 @@ struct FleetWorker {
   std::string reason;  // why it waits, in the engine's words; empty: not known
   std::optional<absl::Duration> running_for;
   std::optional<int64_t> restarts;  // nullopt: not known
+  std::string name;                 // that the worker has at the server; empty: not known
   // Whether it waits or runs.
   bool IsLive() const {
     return state == FleetWorkerState::kWaiting || state == FleetWorkerState::kRunning;
@@ -38,6 +39,7 @@ struct EngineMeans {
   RunsProgram run;
   // Waits for so long; false: the user wants the command to end.
   std::function<bool(absl::Duration)> pause;
+  Tells tell;
 };
 
 struct NamedWorker {
@@ -52,7 +54,7 @@ struct SubmittedFleet {
   std::vector<std::string> notes;  // what the user should know
 };
 
-// Errors of every call but Script:
+// Errors of every call but Script and name:
 //   NotFound     the engine's program is not installed here
 //   Unavailable  the engine does not answer; with its own words
 class FleetEngine {
@@ -62,17 +64,22 @@ class FleetEngine {
   // "slurm"
   virtual std::string name() const = 0;
 
-  // The script or manifest of the fleet. Pure.
-  virtual std::string Script(const FleetPlan& plan) const = 0;
+  // The script or manifest of the fleet.
+  //   InvalidArgument  a value of the plan is none in the engine's grammar
+  virtual absl::StatusOr<std::string> Script(const FleetPlan& plan) const = 0;
 
   // Has the engine start the fleet. Keeps the script in the folder of the plan, and the secret in a
   // file for its owner alone, if the engine's own means need one.
   //   AlreadyExists    a fleet of this name runs
-  //   InvalidArgument  the engine rejects the fleet: with what to change
+  //   InvalidArgument  the engine rejects the fleet: with what to change; codes of Script
   virtual absl::StatusOr<SubmittedFleet> Submit(const FleetPlan& plan) = 0;
 
   // The workers of a fleet that have not ended; of all fleets of this user where `name` is empty.
   virtual absl::StatusOr<std::vector<NamedWorker>> List(const std::string& name) = 0;
+
+  // How the last fleet of this name has ended, as a sentence that says where its log is. Empty: not
+  // known.
+  virtual absl::StatusOr<std::string> HowItEnded(const std::string& name) = 0;
 
   // Changes the number of workers that wait or run. What was done, as a sentence.
   //   NotFound  no such fleet

@@ -113,6 +113,14 @@ absl::Status CheckFleetName(absl::string_view name) {
       absl::StrCat("'", name, "'"));
 }
 
+bool IsWord(absl::string_view text, absl::string_view signs) {
+  const auto is_alnum = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
+  return !text.empty() && is_alnum(text.front()) && is_alnum(text.back()) &&
+         std::all_of(text.begin(), text.end(), [&](char c) {
+           return is_alnum(c) || signs.find(c) != absl::string_view::npos;
+         });
+}
+
 absl::Status CheckPlan(const FleetPlan& plan) {
   HPO_RETURN_IF_ERROR(CheckFleetName(plan.name));
   HPO_RETURN_IF_ERROR(CheckWords(plan));

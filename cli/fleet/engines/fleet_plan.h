@@ -62,6 +62,9 @@ std::optional<std::string> NameOfLabel(absl::string_view label);
 //   InvalidArgument  with what was expected
 absl::Status CheckFleetName(absl::string_view name);
 
+// Whether the text is letters and digits with `signs` between them. An empty text is none.
+bool IsWord(absl::string_view text, absl::string_view signs);
+
 //   InvalidArgument  a value is wrong, or has a control character or a line separator, or two of
 //                    them contradict each other
 absl::Status CheckPlan(const FleetPlan& plan);

@@ -63,6 +63,9 @@ FleetWorker WorkerOfPod(const Json& pod, absl::Time now) {
   const Json& metadata = pod.at("metadata");
   const Json& status = pod.at("status");
   FleetWorker worker{.id = metadata.at("name"), .state = StateOfPod(pod)};
+  const std::string index = metadata.value("labels", Json::object())
+                                .value("batch.kubernetes.io/job-completion-index", "");
+  if (!index.empty()) worker.name = absl::StrCat(LabelOf(pod), "-", index);
   worker.node = pod.at("spec").value("nodeName", "");
   if (worker.state == FleetWorkerState::kWaiting) worker.reason = ReasonOf(status);
   absl::Time began;
@@ -140,14 +143,17 @@ absl::StatusOr<std::vector<NamedWorker>> ParseKubernetesObjects(const std::strin
 
 KubernetesEngine::KubernetesEngine(EngineMeans means) : means_(std::move(means)) {}
 
-std::string KubernetesEngine::Script(const FleetPlan& plan) const {
+absl::StatusOr<std::string> KubernetesEngine::Script(const FleetPlan& plan) const {
+  HPO_RETURN_IF_ERROR(CheckKubernetesWords(plan));
+  HPO_RETURN_IF_ERROR(CheckSetup(means_, plan));
   return KubernetesManifest(plan);
 }
 
-absl::StatusOr<std::string> KubernetesEngine::Run(const std::vector<std::string>& words) const {
+absl::StatusOr<std::string> KubernetesEngine::Run(const std::vector<std::string>& words,
+                                                  absl::Duration patience) const {
   std::vector<std::string> all = {"kubectl"};
   all.insert(all.end(), words.begin(), words.end());
-  absl::StatusOr<std::string> printed = RunOf(means_, kKubernetesWords, all);
+  absl::StatusOr<std::string> printed = RunOf(means_, kKubernetesWords, all, patience);
   if (printed.ok() || !LacksCluster(printed.status().message())) return printed;
   return absl::UnavailableError(absl::StrCat(
       "kubectl knows no cluster: expected a context; choose one with kubectl config use-context "
@@ -168,9 +174,10 @@ absl::Status KubernetesEngine::KeepSecretInCluster(const FleetPlan& plan) const 
 }
 
 absl::StatusOr<SubmittedFleet> KubernetesEngine::Submit(const FleetPlan& plan) {
+  HPO_ASSIGN_OR_RETURN(const std::string manifest, Script(plan));
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> before, List(plan.name));
   HPO_RETURN_IF_ERROR(CheckIsNew(kKubernetesWords, plan, before));
-  HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(plan, "fleet.yaml", Script(plan)));
+  HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(plan, "fleet.yaml", manifest));
   if (plan.server.HasSecret()) HPO_RETURN_IF_ERROR(KeepSecretInCluster(plan));
   // One of this name that has ended stays for a day.
   HPO_RETURN_IF_ERROR(Run({"delete", "job", FleetLabel(plan.name), "--ignore-not-found"}).status());
@@ -183,8 +190,18 @@ absl::StatusOr<std::vector<NamedWorker>> KubernetesEngine::List(const std::strin
   const std::string label =
       name.empty() ? kManaged : absl::StrCat(kKubernetesLabel, "=", FleetLabel(name));
   HPO_ASSIGN_OR_RETURN(const std::string printed,
-                       Run({"get", "jobs,pods", "-l", label, "-o", "json"}));
+                       Run({"get", "jobs,pods", "-l", label, "-o", "json"}, kListPatience));
   return ParseKubernetesObjects(printed, SystemClock().Now());
+}
+
+absl::StatusOr<std::string> KubernetesEngine::HowItEnded(const std::string& name) {
+  const std::string label = absl::StrCat(kKubernetesLabel, "=", FleetLabel(name));
+  HPO_ASSIGN_OR_RETURN(const std::string printed,
+                       Run({"get", "jobs", "-l", label, "-o", "json"}, kListPatience));
+  const Json found = Json::parse(printed, nullptr, /*allow_exceptions=*/false);
+  if (!found.is_object() || found.value("items", Json::array()).empty()) return "";
+  return absl::StrCat("its job has ended; how: kubectl describe job ", FleetLabel(name),
+                      "; its logs: kubectl logs -l ", label, " --prefix");
 }
 
 absl::StatusOr<std::string> KubernetesEngine::Scale(const std::string& name, int workers) {
@@ -194,8 +211,8 @@ absl::StatusOr<std::string> KubernetesEngine::Scale(const std::string& name, int
       absl::StrCat(R"({"spec":{"completions":)", workers, R"(,"parallelism":)", workers, "}}");
   HPO_RETURN_IF_ERROR(
       Run({"patch", "job", FleetLabel(name), "--type=merge", "-p", patch}).status());
-  return absl::StrCat("asked to have ", WorkersText(static_cast<size_t>(workers)),
-                      "; those with the highest indices requeue their trials and end first");
+  return ResizedText(NumLive(before), static_cast<size_t>(workers),
+                     "those with the highest indices requeue their trials and end first");
 }
 
 absl::Status KubernetesEngine::Stop(const std::string& name, absl::Duration patience) {

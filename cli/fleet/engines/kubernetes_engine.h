@@ -17,15 +17,17 @@ class KubernetesEngine final : public FleetEngine {
   explicit KubernetesEngine(EngineMeans means);
 
   std::string name() const override { return "kubernetes"; }
-  std::string Script(const FleetPlan& plan) const override;
+  absl::StatusOr<std::string> Script(const FleetPlan& plan) const override;
   absl::StatusOr<SubmittedFleet> Submit(const FleetPlan& plan) override;
   absl::StatusOr<std::vector<NamedWorker>> List(const std::string& name) override;
+  absl::StatusOr<std::string> HowItEnded(const std::string& name) override;
   absl::StatusOr<std::string> Scale(const std::string& name, int workers) override;
   absl::Status Stop(const std::string& name, absl::Duration patience) override;
 
  private:
   // What kubectl printed.
-  absl::StatusOr<std::string> Run(const std::vector<std::string>& words) const;
+  absl::StatusOr<std::string> Run(const std::vector<std::string>& words,
+                                  absl::Duration patience = absl::InfiniteDuration()) const;
   absl::Status KeepSecretInCluster(const FleetPlan& plan) const;
 
   const EngineMeans means_;

@@ -17,6 +17,12 @@ inline constexpr char kKubernetesLabel[] = "app.kubernetes.io/instance";
 // Sources: Kubernetes' batch/v1 Job; common/command_line/exit_status.h.
 std::string KubernetesManifest(const FleetPlan& plan);
 
+// Whether the image, queue, claim and the value of a node's label are such that Kubernetes takes
+// them. Sources: Kubernetes, "Object Names and IDs", "Labels and Selectors";
+// distribution/reference.
+//   InvalidArgument  with what was expected
+absl::Status CheckKubernetesWords(const FleetPlan& plan);
+
 // The Secret that the pods of this fleet mount: a manifest that holds the secret.
 std::string KubernetesSecret(const FleetPlan& plan, absl::string_view secret);
 

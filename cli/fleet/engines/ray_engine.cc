@@ -27,6 +27,7 @@ FleetWorkerState StateOfActor(const std::string& state) {
 NamedWorker WorkerOf(const Json& json) {
   NamedWorker found{.fleet = json.at("fleet"), .worker = {.id = json.at("id")}};
   found.worker.state = StateOfActor(json.at("state"));
+  found.worker.name = found.worker.id;
   found.worker.node = json.at("node");
   found.worker.reason = json.at("reason");
   if (const Json& running = json.at("running_for_s"); !running.is_null()) {
@@ -53,12 +54,15 @@ absl::StatusOr<std::vector<NamedWorker>> ParseRayWorkers(const std::string& prin
 
 RayEngine::RayEngine(EngineMeans means) : means_(std::move(means)) {}
 
-std::string RayEngine::Script(const FleetPlan& plan) const { return RayScript(plan); }
+absl::StatusOr<std::string> RayEngine::Script(const FleetPlan& plan) const {
+  return RayScript(plan);
+}
 
-absl::StatusOr<std::string> RayEngine::Run(const std::vector<std::string>& words) const {
+absl::StatusOr<std::string> RayEngine::Run(const std::vector<std::string>& words,
+                                           absl::Duration patience) const {
   std::vector<std::string> all = {"python3", "-m", "hpo.ray.jobs"};
   all.insert(all.end(), words.begin(), words.end());
-  const absl::StatusOr<std::string> printed = RunOf(means_, kRayWords, all);
+  const absl::StatusOr<std::string> printed = RunOf(means_, kRayWords, all, patience);
   if (printed.ok() || !absl::StrContains(printed.status().message(), "No module named")) {
     return printed;
   }
@@ -72,7 +76,7 @@ absl::StatusOr<SubmittedFleet> RayEngine::Submit(const FleetPlan& plan) {
   // Ray copies this folder to its nodes, so nothing else may be in it.
   FleetPlan job = plan;
   job.folder = plan.folder + "/job";
-  HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(job, "fleet.py", Script(plan)));
+  HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(job, "fleet.py", RayScript(plan)));
   std::string secret;
   if (plan.server.HasSecret()) {
     HPO_ASSIGN_OR_RETURN(secret, ReadSecret(plan));
@@ -94,21 +98,32 @@ absl::StatusOr<SubmittedFleet> RayEngine::Submit(const FleetPlan& plan) {
 absl::StatusOr<std::vector<NamedWorker>> RayEngine::List(const std::string& name) {
   std::vector<std::string> words = {"list"};
   if (!name.empty()) words.push_back(name);
-  HPO_ASSIGN_OR_RETURN(const std::string printed, Run(words));
+  HPO_ASSIGN_OR_RETURN(const std::string printed, Run(words, kListPatience));
   return ParseRayWorkers(printed);
+}
+
+absl::StatusOr<std::string> RayEngine::HowItEnded(const std::string& name) {
+  HPO_ASSIGN_OR_RETURN(const std::string printed, Run({"end", name}, kListPatience));
+  const Json end = Json::parse(printed, nullptr, /*allow_exceptions=*/false);
+  if (!end.is_object() || !end.contains("id")) return "";
+  const std::string id = end.value("id", "");
+  const std::string said = end.value("said", "");
+  return absl::StrCat("its last job ", id, " has ended: ", end.value("status", ""),
+                      said.empty() ? "" : ": ", said, "; its log: ray job logs ", id);
 }
 
 absl::StatusOr<std::string> RayEngine::Scale(const std::string& name, int workers) {
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> before, List(name));
   if (NumLive(before) == 0) return NoSuchFleet(kRayWords, name);
   HPO_RETURN_IF_ERROR(Run({"scale", name, absl::StrCat(workers)}).status());
-  return absl::StrCat("asked to have ", WorkersText(static_cast<size_t>(workers)),
-                      "; those that are left out requeue their trials first");
+  return ResizedText(NumLive(before), static_cast<size_t>(workers),
+                     "those that are left out requeue their trials first");
 }
 
 absl::Status RayEngine::Stop(const std::string& name, absl::Duration patience) {
-  return EndAll(*this, means_, kRayWords, name, patience, [this, &name](const auto& /*left*/) {
-    return Run({"stop", name}).status();
+  const std::string longest = absl::StrCat(absl::ToInt64Seconds(patience));
+  return EndAll(*this, means_, kRayWords, name, patience, [&](const auto& /*left*/) {
+    return Run({"stop", name, longest}).status();
   });
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "cli/fleet/engines/engine_steps.h"
 #include "cli/fleet/templates/fleet_templates.h"
 #include "cli/fleet/templates/template_text.h"
 
@@ -48,7 +49,7 @@ std::string RayScript(const FleetPlan& plan) {
   return FillTemplate(
       kRayTemplate, {{"NAME", plan.name},
                      {"COMMAND", absl::StrReplaceAll(PlanCommand("ray", plan), {{"\n", "\n#   "}})},
-                     {"WORKERS", absl::StrCat(plan.workers)},
+                     {"SIZE", WorkersText(static_cast<size_t>(plan.workers))},
                      {"SECRET", plan.server.HasSecret() ? kSecret : ""},
                      {"ARGUMENTS", Arguments(plan)}});
 }

@@ -5,8 +5,10 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -28,7 +30,8 @@ constexpr EngineWords kSkyWords{
     .name = "SkyPilot",
     .missing =
         "expected SkyPilot's program here (pip install skypilot), or copy the task that hpo "
-        "fleet sky prints without --submit"};
+        "fleet sky prints without --submit",
+    .slow = "starting SkyPilot's API server, or waiting for it ..."};
 
 // Statuses of managed jobs of SkyPilot 0.14; what has ended is named SUCCEEDED, CANCELLED or
 // FAILED.
@@ -76,7 +79,8 @@ std::vector<NamedWorker> JobsOf(const Json& jobs) {
     const std::string name = TextOf(job, "job_name");
     if (!SplitJobName(name, label, number)) continue;
     const std::optional<std::string> fleet = NameOfLabel(label);
-    FleetWorker worker{.id = absl::StrCat(job.at("job_id").get<int64_t>(), " ", name)};
+    FleetWorker worker{.id = absl::StrCat(job.at("job_id").get<int64_t>(), " ", name),
+                       .name = name};
     worker.state = StateOfJob(TextOf(job, "status"));
     if (!fleet || worker.state == FleetWorkerState::kEnded) continue;
     worker.node = TextOf(job, "infra");
@@ -94,6 +98,11 @@ std::vector<NamedWorker> JobsOf(const Json& jobs) {
   return workers;
 }
 
+// SkyPilot 0.14 fails where no managed job has run yet, as its controller is not there.
+bool HasNoJobs(const absl::Status& status) {
+  return absl::StrContains(status.message(), "No in-progress managed jobs");
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<NamedWorker>> ParseSkyJobs(const std::string& printed) {
@@ -107,12 +116,19 @@ absl::StatusOr<std::vector<NamedWorker>> ParseSkyJobs(const std::string& printed
 
 SkyEngine::SkyEngine(EngineMeans means) : means_(std::move(means)) {}
 
-std::string SkyEngine::Script(const FleetPlan& plan) const { return SkyTask(plan); }
+absl::StatusOr<std::string> SkyEngine::Script(const FleetPlan& plan) const {
+  if (plan.gpus_per_worker > 0 && plan.gpu_type.empty()) {
+    return Unexpected("--gpu-type", "a GPU of `sky gpus list`, such as A100", "none");
+  }
+  HPO_RETURN_IF_ERROR(CheckSetup(means_, plan));
+  return SkyTask(plan);
+}
 
-absl::StatusOr<std::string> SkyEngine::Run(const std::vector<std::string>& words) const {
+absl::StatusOr<std::string> SkyEngine::Run(const std::vector<std::string>& words,
+                                           absl::Duration patience) const {
   std::vector<std::string> all = {"sky", "jobs"};
   all.insert(all.end(), words.begin(), words.end());
-  return RunOf(means_, kSkyWords, all);
+  return RunOf(means_, kSkyWords, all, patience);
 }
 
 absl::Status SkyEngine::Launch(const std::string& name, const std::string& folder,
@@ -135,9 +151,10 @@ absl::Status SkyEngine::Launch(const std::string& name, const std::string& folde
 }
 
 absl::StatusOr<SubmittedFleet> SkyEngine::Submit(const FleetPlan& plan) {
+  HPO_ASSIGN_OR_RETURN(const std::string task, Script(plan));
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> before, List(plan.name));
   HPO_RETURN_IF_ERROR(CheckIsNew(kSkyWords, plan, before));
-  HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(plan, kTaskFile, Script(plan)));
+  HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(plan, kTaskFile, task));
   std::string secret;
   if (plan.server.HasSecret()) {
     HPO_ASSIGN_OR_RETURN(const std::string join, ReadSecret(plan));
@@ -152,13 +169,23 @@ absl::StatusOr<SubmittedFleet> SkyEngine::Submit(const FleetPlan& plan) {
 }
 
 absl::StatusOr<std::vector<NamedWorker>> SkyEngine::List(const std::string& name) {
-  HPO_ASSIGN_OR_RETURN(const std::string printed,
-                       Run({"queue", "--skip-finished", "--output", "json"}));
-  HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> all, ParseSkyJobs(printed));
+  const absl::StatusOr<std::string> printed =
+      Run({"queue", "--skip-finished", "--output", "json"}, kListPatience);
+  if (HasNoJobs(printed.status())) return std::vector<NamedWorker>();
+  HPO_RETURN_IF_ERROR(printed.status());
+  HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> all, ParseSkyJobs(*printed));
   std::vector<NamedWorker> own;
   std::copy_if(all.begin(), all.end(), std::back_inserter(own),
                [&name](const NamedWorker& one) { return name.empty() || one.fleet == name; });
   return own;
+}
+
+absl::StatusOr<std::string> SkyEngine::HowItEnded(const std::string& name) {
+  std::error_code error;
+  if (!std::filesystem::exists(absl::StrCat(FleetFolder(name), "/", kTaskFile), error)) return "";
+  return absl::StrCat(
+      "its jobs ", FleetLabel(name),
+      "-N have ended: sky jobs queue says how, and sky jobs logs NUMBER has the log");
 }
 
 absl::Status SkyEngine::Cancel(std::vector<std::string> ids) const {

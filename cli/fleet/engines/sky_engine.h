@@ -17,15 +17,17 @@ class SkyEngine final : public FleetEngine {
   explicit SkyEngine(EngineMeans means);
 
   std::string name() const override { return "sky"; }
-  std::string Script(const FleetPlan& plan) const override;
+  absl::StatusOr<std::string> Script(const FleetPlan& plan) const override;
   absl::StatusOr<SubmittedFleet> Submit(const FleetPlan& plan) override;
   absl::StatusOr<std::vector<NamedWorker>> List(const std::string& name) override;
+  absl::StatusOr<std::string> HowItEnded(const std::string& name) override;
   absl::StatusOr<std::string> Scale(const std::string& name, int workers) override;
   absl::Status Stop(const std::string& name, absl::Duration patience) override;
 
  private:
   // What sky printed.
-  absl::StatusOr<std::string> Run(const std::vector<std::string>& words) const;
+  absl::StatusOr<std::string> Run(const std::vector<std::string>& words,
+                                  absl::Duration patience = absl::InfiniteDuration()) const;
   // Launches `more` jobs whose numbers are not among `workers`, from the files in `folder`.
   absl::Status Launch(const std::string& name, const std::string& folder,
                       const std::vector<NamedWorker>& workers, size_t more) const;

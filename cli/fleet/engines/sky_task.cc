@@ -7,8 +7,10 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "cli/fleet/engines/engine_steps.h"
 #include "cli/fleet/templates/fleet_templates.h"
 #include "cli/fleet/templates/template_text.h"
+#include "common/command_line/shell_word.h"
 
 namespace hpo::cli {
 namespace {
@@ -48,14 +50,18 @@ std::string SkyTask(const FleetPlan& plan) {
       {{"NAME", plan.name},
        {"LABEL", FleetLabel(plan.name)},
        {"COMMAND", absl::StrReplaceAll(PlanCommand("sky", plan), {{"\n", "\n#   "}})},
-       {"WORKERS", absl::StrCat(plan.workers)},
+       {"SIZE", WorkersText(static_cast<size_t>(plan.workers))},
        {"RESOURCES", SkyResources(plan)},
        {"SPOT", plan.is_spot ? "true" : "false"},
        {"SERVER", has_secret ? "" : "HPO_SERVER: " + QuotedText(plan.server.address)},
-       {"SECRET_OPTION", has_secret ? "--secret HPO_JOIN " : ""},
-       {"SECRETS", has_secret ? "# From the environment of `sky`, by --secret HPO_JOIN, or from a "
-                                "file of --secret-file.\nsecrets:\n  HPO_JOIN: null"
-                              : ""},
+       {"SECRET_OPTION",
+        has_secret ? absl::StrCat("--secret-file ", ShellWord(plan.folder + "/secrets.env"), " ")
+                   : ""},
+       {"SECRETS", has_secret
+                       ? "# From the file of --secret-file, which --submit writes for you alone "
+                         "(mode 0600): the line\n# HPO_JOIN='...' with the join string.\n"
+                         "secrets:\n  HPO_JOIN: null"
+                       : ""},
        {"SETUP", SkySetup(plan)},
        {"WORKER", SkyWorker(plan)}});
 }

@@ -1,7 +1,9 @@
 #include "cli/fleet/engines/slurm_engine.h"
 
+#include <filesystem>
 #include <memory>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -72,12 +74,15 @@ SlurmEngine::SlurmEngine(EngineMeans means, std::string worker_program, std::str
       worker_program_(std::move(worker_program)),
       user_(std::move(user)) {}
 
-std::string SlurmEngine::Script(const FleetPlan& plan) const {
+absl::StatusOr<std::string> SlurmEngine::Script(const FleetPlan& plan) const {
+  HPO_RETURN_IF_ERROR(CheckSlurmWords(plan));
+  HPO_RETURN_IF_ERROR(CheckSetup(means_, plan));
   return SlurmScript(plan, worker_program_);
 }
 
-absl::StatusOr<std::string> SlurmEngine::Run(const std::vector<std::string>& words) const {
-  return RunOf(means_, kSlurmWords, words);
+absl::StatusOr<std::string> SlurmEngine::Run(const std::vector<std::string>& words,
+                                             absl::Duration patience) const {
+  return RunOf(means_, kSlurmWords, words, patience);
 }
 
 absl::Status SlurmEngine::Rejected(const FleetPlan& plan, const absl::Status& why) const {
@@ -86,17 +91,19 @@ absl::Status SlurmEngine::Rejected(const FleetPlan& plan, const absl::Status& wh
   if (!is_of_gres || plan.gpus_per_worker == 0) return why;
   const absl::StatusOr<std::string> kinds = Run({"sinfo", "--noheader", "--format=%G"});
   return absl::InvalidArgumentError(absl::StrCat(
-      why.message(), "; the script asks for ", plan.gpus_per_worker, " GPUs on a node",
+      why.message(), "; the script asks for ", plan.gpus_per_worker,
+      plan.gpus_per_worker == 1 ? " GPU on a node" : " GPUs on a node",
       plan.gpu_type.empty() ? "" : absl::StrCat(" of the type ", plan.gpu_type),
       ", and the GRES of this cluster are: ", kinds.ok() ? GresText(*kinds) : "unknown",
       "; change --gpus-per-worker or --gpu-type (--gpus-per-worker 0 runs workers on CPUs)"));
 }
 
 absl::StatusOr<SubmittedFleet> SlurmEngine::Submit(const FleetPlan& plan) {
+  HPO_ASSIGN_OR_RETURN(const std::string script, Script(plan));
   HPO_ASSIGN_OR_RETURN(const std::vector<NamedWorker> before, List(plan.name));
   HPO_RETURN_IF_ERROR(CheckIsNew(kSlurmWords, plan, before));
   HPO_RETURN_IF_ERROR(KeepSecret(plan));
-  HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(plan, "fleet.sbatch", Script(plan)));
+  HPO_ASSIGN_OR_RETURN(const std::string kept, KeepFile(plan, "fleet.sbatch", script));
   const absl::StatusOr<std::string> printed = Run({"sbatch", "--parsable", kept});
   if (!printed.ok()) return Rejected(plan, printed.status());
   // "JOB", or "JOB;CLUSTER" of several clusters.
@@ -109,8 +116,16 @@ absl::StatusOr<std::vector<NamedWorker>> SlurmEngine::List(const std::string& na
   std::vector<std::string> words = {"squeue", "--noheader", "--array", "--user=" + user_,
                                     absl::StrCat("--format=", kSlurmQueueFormat)};
   if (!name.empty()) words.push_back("--name=" + FleetLabel(name));
-  HPO_ASSIGN_OR_RETURN(const std::string printed, Run(words));
+  HPO_ASSIGN_OR_RETURN(const std::string printed, Run(words, kListPatience));
   return ParseSlurmQueue(printed);
+}
+
+absl::StatusOr<std::string> SlurmEngine::HowItEnded(const std::string& name) {
+  std::error_code error;
+  const std::string kept = FleetFolder(name) + "/fleet.sbatch";
+  if (!std::filesystem::exists(kept, error)) return "";
+  return absl::StrCat("its tasks have ended: their logs are ", FleetLabel(name),
+                      "-JOB_TASK.log in the folder where it was submitted (", kept, ")");
 }
 
 absl::StatusOr<std::vector<NamedWorker>> SlurmEngine::ListKnown(const std::string& name) {

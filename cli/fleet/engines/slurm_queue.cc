@@ -53,6 +53,7 @@ absl::StatusOr<std::vector<NamedWorker>> ParseSlurmQueue(absl::string_view print
     const std::optional<std::string> fleet = NameOfLabel(fields[5]);
     if (!fleet) continue;
     NamedWorker found{.fleet = *fleet, .worker = {.id = fields[0], .state = StateOf(fields[1])}};
+    found.worker.name = "slurm-" + fields[0];
     found.worker.node = fields[2];
     if (found.worker.state == FleetWorkerState::kWaiting && fields[4] != "None") {
       found.worker.reason = fields[4];

@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "cli/fleet/engines/engine_steps.h"
 #include "cli/fleet/engines/fleet_files.h"
 #include "cli/fleet/templates/fleet_templates.h"
 #include "cli/fleet/templates/template_text.h"
+#include "common/base/status.h"
 #include "common/command_line/shell_word.h"
 
 namespace hpo::cli {
@@ -54,7 +59,32 @@ std::string Setup(const FleetPlan& plan) {
   return absl::StrJoin(lines, "\n");
 }
 
+bool IsListOfWords(absl::string_view text) {
+  for (const absl::string_view word : absl::StrSplit(text, ',')) {
+    if (!IsWord(word, "-_.+")) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+absl::Status CheckSlurmWords(const FleetPlan& plan) {
+  if (!plan.gpu_type.empty() && !IsWord(plan.gpu_type, "-_.")) {
+    return Unexpected("--gpu-type", "a type of GRES, such as a100",
+                      absl::StrCat("'", plan.gpu_type, "'"));
+  }
+  for (absl::string_view option : plan.engine_options) {
+    if (!absl::StartsWith(option, "-")) {
+      return Unexpected("--option", "an option of sbatch, such as --option=--account=vision",
+                        absl::StrCat("'", option, "'"));
+    }
+    if (absl::ConsumePrefix(&option, "--partition=") && !IsListOfWords(option)) {
+      return Unexpected("--partition", "the name of a partition, or several with ',' between them",
+                        absl::StrCat("'", option, "'"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 int SignalSeconds(const FleetPlan& plan) {
   if (!plan.time) return kSignalSeconds;
@@ -69,7 +99,7 @@ std::string SlurmScript(const FleetPlan& plan, const std::string& program) {
       {{"NAME", plan.name},
        {"LABEL", label},
        {"COMMAND", absl::StrReplaceAll(PlanCommand("slurm", plan), {{"\n", "\n#   "}})},
-       {"WORKERS", absl::StrCat(plan.workers)},
+       {"SIZE", WorkersText(static_cast<size_t>(plan.workers))},
        {"ARRAY", absl::StrCat("0-", plan.workers - 1, throttle)},
        {"OPTIONS", Options(plan)},
        {"LOG", absl::StrCat(label, "-%A_%a.log")},

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "cli/fleet/engines/fleet_plan.h"
 
 namespace hpo::cli {
@@ -12,6 +13,10 @@ namespace hpo::cli {
 // which excludes the node) or meets an internal error (70, at most five times).
 // Sources: sbatch(1), scontrol(1) and squeue(1) of Slurm 22.05; common/command_line/exit_status.h.
 std::string SlurmScript(const FleetPlan& plan, const std::string& program);
+
+// Whether its options of sbatch, the partition and the type of GPUs are words that Slurm takes.
+//   InvalidArgument  with what was expected
+absl::Status CheckSlurmWords(const FleetPlan& plan);
 
 // Seconds before the time limit at which Slurm signals a worker: 180, or a quarter of a short
 // limit.

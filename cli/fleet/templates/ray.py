@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Fleet @NAME@: @WORKERS@ workers of hpo as actors of Ray. Written by:
+# Fleet @NAME@: @SIZE@ of hpo as actors of Ray. Written by:
 #   @COMMAND@
 #
 # Run this as a job, `ray job submit --working-dir FOLDER -- python3 FILE`, or on a node of the

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Fleet @NAME@: @WORKERS@ workers of hpo in one Slurm job array. Written by:
+# Fleet @NAME@: @SIZE@ of hpo in one Slurm job array. Written by:
 #   @COMMAND@
 #
 # Each task of the array runs one hpo-worker, which takes trials from the server until the study is

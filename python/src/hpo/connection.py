@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _SCHEMES = ("grpc://", "http://", "hpo://")
 _PORT = 50051
 _FIRST_CALL_S = 10.0
+_PROBE_S = 2.0
 _JOIN, _FILE = "hpo1.", "file:"
 _TUNNEL_S = 30.0
 _POLL_S = 0.01
@@ -78,6 +79,8 @@ class _Tunnel:
             status = self._process.poll()
             if status is not None or time.monotonic() > deadline:
                 why = log.read_text(errors="replace").strip().rpartition("\n")[2].removeprefix("hpo: ")
+                if join != _join_of_environment():  # `hpo connect` names the variable that it was passed by
+                    why = why.removeprefix("HPO_JOIN: ").removeprefix("HPO_JOIN_FILE: ")
                 self.close()
                 if status == 2:
                     raise InvalidInput(why)
@@ -98,6 +101,22 @@ def _reached(server: str, cleanup: contextlib.ExitStack) -> str:
     tunnel = _Tunnel(server)
     cleanup.callback(tunnel.close)
     return tunnel.address
+
+
+def _speaks_tls(address: str) -> bool:
+    """Whether what answers at "host:port" sets up TLS with anybody. Nothing is proved or sent by it."""
+    import socket
+    import ssl
+
+    host, _, port = address.rpartition(":")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), _PROBE_S) as plain:
+            context.wrap_socket(plain).close()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _usual() -> str:
@@ -124,11 +143,24 @@ class Connection:
             if server is not None:
                 self.channel = _wire.Channel(_reached(server, cleanup))
                 cleanup.callback(self.channel.close)
-                self.channel.call("StudyService/ListStudies", _wire.message("ListStudiesRequest")(page_size=1),
-                                  _FIRST_CALL_S)
+                self._greet()
             else:
                 self._open_folder(storage, cleanup)
             self._cleanup = cleanup.pop_all()
+
+    def _greet(self) -> None:
+        """Raises ServerError if the server does not answer, and InvalidInput if it takes join strings only."""
+        try:
+            self.channel.call("StudyService/ListStudies", _wire.message("ListStudiesRequest")(page_size=1),
+                              _FIRST_CALL_S)
+        except ServerError as error:
+            if error.code == "UNAVAILABLE" and _speaks_tls(self.channel.address):
+                raise InvalidInput(
+                    f"the server at {self.channel.address} takes TLS and a token: expected a join string, such as "
+                    "\"hpo1...\" or \"file:PATH\", or HPO_JOIN_FILE in the environment, got an address alone; on its "
+                    "machine they lie next to the database, such as "
+                    "~/.local/state/hpo/hpo.db.access/join-read") from None
+            raise
 
     def _open_folder(self, storage: "str | os.PathLike[str] | None", cleanup: contextlib.ExitStack) -> None:
         from ._server import FolderServer  # what only a folder needs is imported by it

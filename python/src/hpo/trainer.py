@@ -210,7 +210,25 @@ def _leave_signals_to_worker() -> None:
             """Nothing: the worker says what is to happen."""
 
         signal.signal(signal.SIGTERM, note)
-        os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+        _default_in_forks(signal.SIGTERM)
+
+
+def _default_in_forks(number: signal.Signals) -> None:
+    """Forked processes get the default action of the signal. It is blocked until they have it: the handler that they
+    inherit would take a signal that comes at once, and do nothing."""
+    kept = threading.local()
+
+    def block() -> None:
+        kept.mask = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+
+    def restore() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, kept.mask)
+
+    def reset() -> None:
+        signal.signal(number, signal.SIG_DFL)
+        restore()
+
+    os.register_at_fork(before=block, after_in_parent=restore, after_in_child=reset)
 
 
 def _hello(channel: _channel.LineChannel, *capabilities: str) -> None:

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <sstream>
 
 #include "tests/cli/run_program.h"
 #include "tests/fakes/temporary_folder.h"
@@ -64,6 +65,18 @@ TEST_F(FleetGroupTest, ASecretOfTheEnvironmentStaysOutOfTheScript) {
               HasSubstr("export HPO_JOIN_FILE=/shared/join\n"));
 }
 
+TEST_F(FleetGroupTest, OneWorkerIsNotSeveral) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"fleet", "slurm"},
+                                                {"fleet", "ray"},
+                                                {"fleet", "kubernetes", "--image", "hpo"},
+                                                {"fleet", "sky", "--gpu-type", "A100"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--workers", "1"});
+    const ProgramResult result = RunOffline(all);
+    EXPECT_THAT(result.out, HasSubstr(": 1 worker of hpo")) << result.err;
+  }
+}
+
 TEST_F(FleetGroupTest, ABadOptionIsOneLine) {
   ExpectRefused({"fleet", "slurm", "--workers", "0"}, 2, "--workers: expected a number from 1");
   ExpectRefused({"fleet", "slurm"}, 2, "--workers");
@@ -73,8 +86,59 @@ TEST_F(FleetGroupTest, ABadOptionIsOneLine) {
   ExpectRefused({"fleet", "slurm", "--workers", "2", "--gpus-per-worker", "0"}, 2, "--memory");
   ExpectRefused({"fleet", "slurm", "--workers", "2", "--gpus-per-worker", "0", "--memory", "x"}, 2,
                 "--memory: ");
+  for (const char* const size : {"32", "0", "15MiB"}) {
+    ExpectRefused({"fleet", "slurm", "--workers", "2", "--memory", size}, 2,
+                  "--memory: expected at least 16.00 MiB, with a unit, such as 32GiB, got '");
+  }
+  ExpectRefused({"fleet", "slurm", "--workers", "1.5"}, 2,
+                "--workers: expected a whole number, got '1.5'");
+  ExpectRefused({"fleet", "slurm", "--workers", "2", "--option=account=vision"}, 2,
+                "--option: expected an option of sbatch");
+  ExpectRefused({"fleet", "slurm", "--workers", "2", "--partition", "a b;rm"}, 2,
+                "--partition: expected");
+  ExpectRefused({"fleet", "kubernetes", "--workers", "2", "--image", "bad image"}, 2,
+                "--image: expected");
+  ExpectRefused({"fleet", "ray", "--workers", "2", "--time", "8h"}, 2, "Ray has no time limit");
+  ExpectRefused({"fleet", "scale", "toy", "--workers", "0"}, 2, "hpo fleet stop NAME");
   ExpectRefused({"fleet", "stop", "A", "--engine", "slurm"}, 2, "name of a fleet: expected");
   ExpectRefused({"fleet", "stop", "a", "--engine", "slrm"}, 2, "did you mean 'slurm'?");
+}
+
+// The words of a line of shell without variables.
+std::vector<std::string> WordsOf(const std::string& line) {
+  std::vector<std::string> words;
+  std::string word;
+  bool is_quoted = false;
+  for (const char c : line + " ") {
+    if (c == '"') {
+      is_quoted = !is_quoted;
+    } else if (c == ' ' && !is_quoted) {
+      if (!word.empty()) words.push_back(word);
+      word.clear();
+    } else {
+      word += c;
+    }
+  }
+  return words;
+}
+
+TEST_F(FleetGroupTest, TheExamplesOfTheHelpAreRight) {
+  std::istringstream help(RunProgram({"fleet", "--help"}).out);
+  int num_examples = 0;
+  for (std::string line; std::getline(help, line);) {
+    const size_t begin = line.find("hpo fleet ");
+    const bool starts_one = begin != std::string::npos && line.find("--workers") < line.size() &&
+                            line.find(" scale ") == std::string::npos;
+    if (!starts_one) continue;
+    ++num_examples;
+    std::vector<std::string> words = WordsOf(line.substr(begin, line.find(" >") - begin));
+    words.erase(words.begin());
+    const bool submits = line.find("--submit") != std::string::npos;
+    words.insert(words.begin(), {"--server", "127.0.0.1:1"});
+    const ProgramResult result = RunProgram(words);
+    EXPECT_EQ(result.status, submits ? 3 : 0) << line << "\n" << result.err;
+  }
+  EXPECT_GE(num_examples, 6);
 }
 
 TEST_F(FleetGroupTest, AMissingEngineIsOneLine) {

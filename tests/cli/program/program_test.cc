@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "cli/client/client.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/run_program.h"
@@ -419,12 +420,34 @@ TEST_F(ProgramTest, WorkersAreListedDrainedAndResumed) {
   EXPECT_TRUE(Acquire(session, "a1").drained());
   EXPECT_EQ(RunJson({"worker", "resume", "--all"})["workers"], nlohmann::json::array({name}));
   EXPECT_FALSE(Acquire(session, "a2").drained());
+  EXPECT_EQ(Run({"worker", "resume", "--all"}).out, "no worker is drained\n");
   EXPECT_EQ(RunJson({"worker", "drain", "--all", "--now"})["workers"].size(), 1u);
   EXPECT_EQ(RunJson({"worker", "list"})["workers"][0]["drained"], true);
   ExpectFails({"worker", "drain", "nobody"}, 3,
               "worker 'nobody': expected one that has registered");
   ExpectFails({"worker", "drain"}, 2, "expected the workers' names or --all, got neither");
   ExpectFails({"worker", "resume", name, "--all"}, 2, "got both");
+}
+
+TEST_F(ProgramTest, AFleetThatMayNotRunTheStudysProgramIsToldSo) {
+  const std::string yaml = absl::StrReplaceAll(
+      server::kPlainStudy, {{"trainer: {train: train.jsonl, validation: valid.jsonl, epochs: 1}",
+                             "trainer: {command: [run, \"{train.lr}\"]}"}});
+  ASSERT_TRUE(Create(yaml).ok());
+  const auto told = [this](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"fleet", "slurm",    "--workers",
+                                      "2",     "--server", coordinator_->address()};
+    words.insert(words.end(), more.begin(), more.end());
+    testing::internal::CaptureStderr();
+    const ProgramResult result = RunProgram(words);
+    EXPECT_THAT(result.out, testing::StartsWith("#!/bin/bash\n")) << result.err;
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(told({"--study", "plain"}), HasSubstr("study plain names a program"));
+  EXPECT_THAT(told({}), HasSubstr("-- --allow-commands"));
+  EXPECT_EQ(told({"--study", "other"}), "");
+  EXPECT_EQ(told({"--", "--allow-commands"}), "");
+  EXPECT_EQ(told({"--", "--trainer", "a.sh"}), "");
 }
 
 TEST_F(ProgramTest, AFinishedStudyWithoutACompletedTrialIsStatusSix) {

@@ -82,6 +82,14 @@ TEST_F(CommandLineTest, AMissingOrWrongValueIsNamed) {
   EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
 }
 
+TEST_F(CommandLineTest, AFractionIsNoWholeNumber) {
+  int limit = 0;
+  app_.add_option("--limit", limit, "At most")->type_name("N")->check(AtLeast(0));
+  EXPECT_EQ(Parse({"--limit", "1.5", "trial", "list"}), kUsageExit);
+  EXPECT_NE(err_.str().find("--limit: expected a whole number, got '1.5'"), std::string::npos)
+      << err_.str();
+}
+
 TEST_F(CommandLineTest, ALeadingZeroIsNotReadAsOctal) {
   uint64_t seed = 0;
   int64_t limit = 0;

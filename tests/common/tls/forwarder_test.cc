@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <openssl/x509_vfy.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tests/common/tls/tls_pair.h"
 
@@ -93,6 +95,29 @@ TEST(Forwarder, SaysWhyTheServerRefuses) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(test.words));
     EXPECT_FALSE(MayWorkLater(status));
   }
+}
+
+TEST(SpeaksTls, TellsServersWithTlsFromOthers) {
+  const absl::Duration timeout = absl::Milliseconds(500);
+  std::string address;
+  {
+    const EchoServer server;
+    address = server.Join().Address();
+    EXPECT_TRUE(SpeaksTls(address, absl::Seconds(10)));
+    EXPECT_EQ(server.num_clients(), 0);  // it has proved nothing
+  }
+  EXPECT_FALSE(SpeaksTls(address, timeout)) << "nobody is there";
+  EXPECT_FALSE(SpeaksTls("unix:/run/hpo.sock", timeout));
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(any);
+  const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(bind(silent, reinterpret_cast<sockaddr*>(&any), size), 0);
+  ASSERT_EQ(listen(silent, 1), 0);
+  ASSERT_EQ(getsockname(silent, reinterpret_cast<sockaddr*>(&any), &size), 0);
+  EXPECT_FALSE(SpeaksTls(absl::StrCat("127.0.0.1:", ntohs(any.sin_port)), timeout));
+  close(silent);
 }
 
 TEST(Forwarder, AServerThatIsAwayMayComeBack) {

@@ -1,4 +1,4 @@
-"""The units of deploy/systemd, by systemd's own check, and the options that deploy/ gives to our programs."""
+"""The units of deploy/systemd, by systemd's own check, the options that deploy/ gives to our programs, and its study."""
 
 import pathlib
 import re
@@ -7,9 +7,10 @@ import subprocess
 import tempfile
 import unittest
 
-from fleets import BIN
+from fleets import BIN, Fleets, wait_until
 
-DEPLOY = pathlib.Path(__file__).resolve().parents[3] / "deploy"
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+DEPLOY = ROOT / "deploy"
 
 
 class Systemd(unittest.TestCase):
@@ -39,6 +40,20 @@ class Systemd(unittest.TestCase):
                         with self.subTest(f"{path.name}: {program} {option}"):
                             self.assertRegex(known, rf"(?m)^\s+(?:-\w,\s*)?{option}\b")
 
+
+class Study(Fleets):
+    def test_the_study_that_is_shipped_runs_in_the_image(self):
+        """With the program at its place in this tree, from which the image has it."""
+        source, place = re.search(r"^COPY (\S+\.py) (\S+)$", (DEPLOY / "Containerfile").read_text(), re.M).groups()
+        text = (DEPLOY / "kubernetes/study.yaml").read_text()
+        self.assertIn(place, text)
+        (self.folder / "toy.yaml").write_text(text.replace(place, str(ROOT / source)).replace("trials: 20", "trials: 2"))
+        self.start_server()
+        self.start("worker", BIN / "hpo-worker", *self.WORKER, "--server", self.address, "--state-dir", self.folder / "w")
+        wait_until(lambda: self.json("study", "show", "spirals")["state"] == "FINISHED", "the study's end", 60)
+
+
+del Fleets
 
 if __name__ == "__main__":
     unittest.main()

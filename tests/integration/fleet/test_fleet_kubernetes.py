@@ -72,7 +72,7 @@ class Manifests(WithSchemas):
         socket = f"unix:{self.folder}/socket"
         self.start_server("--listen", "127.0.0.1:0", "--tls", "--listen", socket)
         self.variables["HPO_SERVER"] = socket
-        self.assertIn("sentiment", self.hpo("--server", socket, "status"))
+        self.assertIn("spirals", self.hpo("--server", socket, "status"))
 
 
 @unittest.skipIf(missing(), missing())

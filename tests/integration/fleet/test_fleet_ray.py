@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import stat
 import subprocess
 import time
@@ -41,10 +42,10 @@ class OnRay(Fleets):
         self.cluster.stop()
         super().tearDown()
 
-    def drive(self, script):
+    def drive(self, script, *options):
         """Starts a program of Ray's user."""
         path = pathlib.Path(self.folder / "fleet.py")
-        path.write_text(script.format(options=[*self.WORKER, "--state-dir", str(self.folder / "workers")]))
+        path.write_text(script.format(options=[*self.WORKER, "--state-dir", str(self.folder / "workers"), *options]))
         return self.start("driver", ray_cluster.python(), path,
                           environment={**self.cluster.environment, "HPO_SERVER": self.address})
 
@@ -67,6 +68,22 @@ class InPython(OnRay):
         self.assert_nothing_lost(24)
         self.assertEqual(self.worker_names(), {f"ray-toy-{index}" for index in range(8)})
         self.assertLessEqual(max(ledger.steps_lost(self.folder / "ledger")), 5)
+
+    def test_workers_that_fail_fail_their_script(self):
+        self.serve(trials=2)
+        driver = self.drive(FIVE_LINES, "--bogus")
+        self.assertEqual(driver.wait(STARTS_S), 1, driver.output())
+        said = re.search(r"HpoError: 8 of 8 workers of fleet toy have failed: ray-toy-0 ended with status 78: .*",
+                         driver.output()).group()
+        self.assertIn("--bogus", said)
+        log = re.search(r"its log: (\S+) on ", said)
+        self.assertIn("--bogus", pathlib.Path(log.group(1)).read_text())
+
+    def test_without_gpus_the_memory_is_asked_for_first(self):
+        self.serve(trials=2)
+        driver = self.drive("import hpo.ray\nhpo.ray.fleet(2, gpus_per_worker=0)  # {options}\n")
+        self.assertEqual(driver.wait(STARTS_S), 1, driver.output())
+        self.assertIn("gpus_per_worker=0: expected memory_per_worker too", driver.output())
 
     def test_no_worker_outlives_its_actor_or_its_driver(self):
         self.serve(trials=100, pace=1)
@@ -124,7 +141,9 @@ class ByHpoFleet(OnRay):
         self.submit("--workers", "2")
         self.wait_workers(2)
         wait_until(lambda: self.study()["counts"]["running"] == 2, "2 trials that run", STARTS_S)
-        self.assertEqual(self.status(), {"worker-0": "running", "worker-1": "running"})
+        self.assertEqual(self.status(), {"ray-toy-0": "running", "ray-toy-1": "running"})
+        ran = [worker["running_for_s"] for worker in self.fleet("--engine", "ray").values()]
+        self.assertTrue(all(seconds is not None and 0 <= seconds < STARTS_S for seconds in ran), ran)
         self.assertIn("2 workers", self.hpo("fleet", "ray", "--study", "toy", "--workers", "3", "--submit", status=4))
         self.hpo("fleet", "scale", "toy", "--workers", "3", "--engine", "ray")
         self.wait_workers(3)
@@ -135,12 +154,35 @@ class ByHpoFleet(OnRay):
         self.assertEqual(self.study()["counts"]["running"], 0)
         self.assertEqual(sum(ledger.steps_lost(self.folder / "ledger")), 0)
 
+    def test_a_job_that_has_failed_says_why(self):
+        self.serve(trials=2)
+        self.hpo("fleet", "ray", "--study", "toy", "--submit", "--workers", "2", "--", *self.WORKER, "--bogus")
+        said = self.hpo_until("has ended", "fleet", "status", "toy", "--engine", "ray")
+        self.assertRegex(said, r"its last job hpo-toy-\d+ has ended: FAILED: .*--bogus")
+        job = re.search(r"ray job logs (hpo-toy-\d+)", said).group(1)
+        done = subprocess.run([ray_cluster.python().parent / "ray", "job", "logs", job], capture_output=True, text=True,
+                              env=self.variables, timeout=60, check=False)
+        self.assertIn("--bogus", done.stdout)
+
+    def hpo_until(self, text, *words):
+        """What the command says, once it fails with `text`."""
+        said = []
+
+        def has_said():
+            done = subprocess.run([str(BIN / "hpo"), *words], capture_output=True, text=True, check=False, timeout=60,
+                                  env={**self.variables, "HPO_SERVER": self.address})
+            said.append(done.stdout + done.stderr)
+            return done.returncode == 3 and text in said[-1]
+
+        wait_until(has_said, text, STARTS_S)
+        return said[-1]
+
     def test_ray_shows_the_secret_nowhere(self):
         join = join_string()
         secret = join.split(".")[2]
         self.variables["HPO_JOIN"] = join  # of no server: the workers try, and wait
         self.submit("--workers", "1")
-        wait_until(lambda: "worker-0" in self.status(), "its actor", STARTS_S)
+        wait_until(lambda: "ray-toy-0" in self.status(), "its actor", STARTS_S)
         dashboard = self.cluster.environment["RAY_API_SERVER_ADDRESS"]
         for page in ("api/jobs/", "api/v0/actors?detail=1", "api/v0/runtime_envs?detail=1", "api/v0/tasks?detail=1"):
             with urllib.request.urlopen(f"{dashboard}/{page}", timeout=30) as answer:
@@ -154,7 +196,7 @@ class ByHpoFleet(OnRay):
         self.serve(trials=2)
         said = self.submit("--workers", "1", "--gpus-per-worker", "5")
         self.assertIn("no node of the cluster has 5 GPUs: the largest has 4", said)
-        wait_until(lambda: self.status() == {"worker-0": "waiting"}, "an actor that waits", STARTS_S)
+        wait_until(lambda: self.status() == {"ray-toy-0": "waiting"}, "an actor that waits", STARTS_S)
         self.assertIn("waits for 1 CPU, 5 GPU", self.hpo("fleet", "status", "toy", "--engine", "ray"))
         self.assertIn("no worker is left", self.hpo("fleet", "stop", "toy", "--engine", "ray"))
 

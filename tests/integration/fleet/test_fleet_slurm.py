@@ -1,5 +1,6 @@
 """hpo fleet on a real Slurm: one controller and several nodes on this machine."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -208,19 +209,28 @@ class Interruptions(OnSlurm):
         self.submit("--workers", "1")
         for restarts in range(1, 6):
             self.wait_trials_running(1)
-            self.kill_worker()
+            self.kill_worker(restarts - 1)
             wait_until(lambda n=restarts: self.cluster.task("1_0")["Restarts"] == str(n), f"requeue {restarts}")
         self.wait_trials_running(1)
-        self.kill_worker()
+        self.kill_worker(5)
         wait_until(lambda: not self.cluster.jobs("hpo-toy"), "the end of the task")
         self.assertEqual(self.cluster.task("1_0")["JobState"], "FAILED")
 
-    def kill_worker(self):
+    def kill_worker(self, restarts):
+        """That of the task after so many restarts: one that was killed before may not have ended yet."""
         def workers():
-            return [pid for pid, line in self.cluster.processes().items() if line.split()[0].endswith("/hpo-worker")]
+            return [pid for pid, line in self.cluster.processes().items() if line.split()[0].endswith("/hpo-worker")
+                    and self.restarts_seen_by(pid) == restarts]
 
-        for pid in wait_until(workers, "a worker"):
-            os.kill(pid, 9)
+        for pid in wait_until(workers, f"a worker after {restarts} restarts"):
+            with contextlib.suppress(ProcessLookupError):  # it ends as its parent has been killed
+                os.kill(pid, 9)
+
+    def restarts_seen_by(self, pid):
+        with contextlib.suppress(OSError):
+            variables = pathlib.Path(f"/proc/{pid}/environ").read_text(errors="replace").split("\0")
+            return next((int(one.split("=")[1]) for one in variables if one.startswith("SLURM_RESTART_COUNT=")), 0)
+        return None
 
     def test_a_task_whose_trainer_cannot_start_leaves_its_node(self):
         """By status 77 of the worker, on one node of two: there the trainer starts once, and never again."""

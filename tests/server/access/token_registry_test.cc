@@ -99,6 +99,22 @@ TEST_F(TokenRegistryTest, ARevokedOneNeverComesBack) {
   EXPECT_EQ(VerdictOn(secret), Verdict::kRevoked);
 }
 
+TEST_F(TokenRegistryTest, TheLastAdministratorStays) {
+  ASSERT_TRUE(tokens_->Create("first", Role::kAdmin, absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(tokens_->Create("lab", Role::kWrite, absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(tokens_->Create("brief", Role::kAdmin, clock_.Now() + absl::Hours(1)).ok());
+  clock_.Advance(absl::Hours(2));  // `brief` has expired
+  const absl::Status refused = tokens_->Revoke("first");
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("create another one first"));
+  ASSERT_TRUE(tokens_->Rotate("first", absl::Hours(1), std::nullopt).ok());
+  EXPECT_FALSE(tokens_->Revoke("first").ok());  // its two secrets are one token
+  ASSERT_TRUE(tokens_->Create("second", Role::kAdmin, absl::InfiniteFuture()).ok());
+  EXPECT_TRUE(tokens_->Revoke("first").ok());
+  EXPECT_FALSE(tokens_->Revoke("second").ok());
+  EXPECT_TRUE(tokens_->Revoke("lab").ok());
+}
+
 TEST_F(TokenRegistryTest, ARotationLeavesTimeToChange) {
   const tls::Secret old = tokens_->Create("lab", Role::kWrite, absl::InfiniteFuture()).value();
   const tls::Secret next = tokens_->Rotate("lab", absl::Minutes(10), std::nullopt).value();

@@ -188,7 +188,8 @@ class AgentLoop {
                            .left = services_.stop.DrainAt() - now,
                            .start = slot_.start_time(),
                            .owes = courier_.owes(),
-                           .reads_again = survey_.reads_again()};
+                           .reads_again = survey_.reads_again(),
+                           .refused = services_.is_refused && services_.is_refused()};
       AgentStep step = Next(std::move(state_), event, view, options_);
       state_ = std::move(step.state);
       event = NothingCame{};

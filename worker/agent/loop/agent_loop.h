@@ -74,6 +74,8 @@ struct AgentServices {
   ModelCatalog& models;
   Outbox& outbox;
   StopSignal& stop;
+  // Whether the server does not let this worker in any more; null: it always does.
+  std::function<bool()> is_refused;
   std::function<int64_t()> count_oom_kills;
   DeviceProfiles* device_profiles = nullptr;  // null: there is nothing to measure
   PreflightServices* preflight = nullptr;     // null: configurations are not dry-run here

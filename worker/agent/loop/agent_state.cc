@@ -18,6 +18,11 @@ constexpr int kMaxFailures = 3;
 // For a trial, while there is something else to do.
 constexpr absl::Duration kShortWait = absl::Seconds(2);
 
+std::string DescribeRefusal(bool work_remains) {
+  return absl::StrCat("stopped, as the server does not let this worker in any more",
+                      work_remains ? "; work remains: run it again with a new join string" : "");
+}
+
 // Takes one event.
 struct Transition {
   AgentState state;
@@ -67,6 +72,7 @@ struct Transition {
     if (view.stop == StopLevel::kNow) return {AgentResult{ExitCode::kKilled}};
     if (view.stop == StopLevel::kDrain) {
       const bool remains = state.work_remains || view.owes;
+      if (view.refused) return End(ExitCode::kConfiguration, DescribeRefusal(remains));
       const char* const then = remains ? "; work remains: run this worker again" : "";
       return {WriteLog{spdlog::level::info, absl::StrCat("stopped on request", then)},
               AgentResult{remains ? ExitCode::kTryAgain : ExitCode::kDone}};

@@ -77,6 +77,7 @@ struct AgentView {
   absl::Duration start;      // what a trainer takes to be ready
   bool owes = false;         // results that the server has not
   bool reads_again = false;  // data that cannot be read now will be tried again
+  bool refused = false;      // the server does not let this worker in any more
 };
 
 // ---- Events: what came of the last action; an AgentResult is the end ----

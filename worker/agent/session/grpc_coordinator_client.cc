@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "common/base/status.h"
 #include "grpcpp/grpcpp.h"
 #include "hpo/v1/worker.grpc.pb.h"
@@ -64,8 +65,11 @@ void SetDeadline(grpc::ClientContext& context, absl::Duration timeout) {
 
 class GrpcCoordinatorClient final : public CoordinatorClient {
  public:
-  explicit GrpcCoordinatorClient(const std::string& server)
-      : channel_(MakeChannel(server)), workers_(v1::WorkerService::NewStub(channel_)) {}
+  explicit GrpcCoordinatorClient(const tls::ServerRoute& route)
+      : dialed_(route.dialed),
+        shown_(route.shown),
+        channel_(MakeChannel(route.dialed)),
+        workers_(v1::WorkerService::NewStub(channel_)) {}
 
   absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts,
                                               const std::string& predecessor) override {
@@ -180,7 +184,7 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
     grpc::ClientContext context;
     SetDeadline(context, deadline);
     Response response;
-    HPO_RETURN_IF_ERROR(FromGrpc(((*workers_).*method)(&context, request, &response)));
+    HPO_RETURN_IF_ERROR(StatusOf(((*workers_).*method)(&context, request, &response)));
     return response;
   }
 
@@ -204,9 +208,19 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
            grpc::CompletionQueue::TIMEOUT) {
       if (cancelled()) context.TryCancel();
     }
-    return FromGrpc(status);
+    return StatusOf(status);
   }
 
+  // gRPC's words name the address that was dialed, which says nothing where a forwarder is behind
+  // it.
+  absl::Status StatusOf(const grpc::Status& status) const {
+    const absl::Status error = FromGrpc(status);
+    if (error.ok() || dialed_ == shown_) return error;
+    return absl::Status(error.code(), absl::StrReplaceAll(error.message(), {{dialed_, shown_}}));
+  }
+
+  const std::string dialed_;
+  const std::string shown_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::WorkerService::Stub> workers_;
   SessionStream stream_{*workers_};
@@ -214,8 +228,8 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
 
 }  // namespace
 
-std::unique_ptr<CoordinatorClient> ConnectCoordinator(const std::string& server) {
-  return std::make_unique<GrpcCoordinatorClient>(server);
+std::unique_ptr<CoordinatorClient> ConnectCoordinator(const tls::ServerRoute& route) {
+  return std::make_unique<GrpcCoordinatorClient>(route);
 }
 
 }  // namespace hpo::agent

@@ -2,14 +2,14 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
+#include "common/tls/server_route.h"
 #include "worker/agent/session/coordinator_client.h"
 
 namespace hpo::agent {
 
-// A client with a connection of its own to `server` ("host:port" or "unix:/path"). Never blocks:
-// calls fail with Unavailable until the server answers.
-std::unique_ptr<CoordinatorClient> ConnectCoordinator(const std::string& server);
+// A client with a connection of its own to the server. Never blocks: calls fail with Unavailable
+// until it answers.
+std::unique_ptr<CoordinatorClient> ConnectCoordinator(const tls::ServerRoute& route);
 
 }  // namespace hpo::agent

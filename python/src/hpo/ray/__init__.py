@@ -29,6 +29,7 @@ from ..errors import HpoError, InvalidInput, imported
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 # hpo-worker's exit statuses (docs/workers.md).
 _DONE = 0
+_STUDY_FAILED = 7  # too many of its trials; `hpo status` says why
 _INTERNAL = 70
 _TRY_AGAIN = 75
 _MOST_INTERNAL = 5
@@ -36,6 +37,8 @@ _PAUSE_S = 1.0
 _ANSWERS_S = 10.0
 # A worker that saves a checkpoint has 30 s for it, if nothing else is said.
 _STOP_S = 60.0
+_WORKERS_SHARE = 7 / 8  # of the memory of an actor without GPUs: the rest is for hpo-worker itself
+_MOST_SAID = 64 * 1024
 
 
 class _Worker:
@@ -47,15 +50,17 @@ class _Worker:
         self._process: "asyncio.subprocess.Process | None" = None
         self._stopped = False
 
-    async def run(self) -> int:
-        """Until there is nothing more to do for this worker; the exit status of its last process."""
+    async def run(self) -> "tuple[int, str]":
+        """Until there is nothing more to do for this worker; the exit status of its last process, and what it said last
+        with the file of its log."""
         internal = 0
         while True:
+            begin = _log_size()
             code = await self._run_once()
             internal += code == _INTERNAL
             again = code == _TRY_AGAIN or (code == _INTERNAL and internal < _MOST_INTERNAL)
             if self._stopped or not again:
-                return code
+                return code, _last_words(begin)
             await asyncio.sleep(_PAUSE_S)
 
     async def _run_once(self) -> int:
@@ -89,6 +94,31 @@ class _Size:
         self._workers = workers
 
 
+def _log() -> "pathlib.Path | None":
+    """The file to which Ray has redirected standard error of this actor, which hpo-worker inherits."""
+    with contextlib.suppress(OSError):
+        path = pathlib.Path(os.readlink("/proc/self/fd/2"))
+        return path if path.is_file() else None
+    return None
+
+
+def _log_size() -> int:
+    log = _log()
+    return log.stat().st_size if log else 0
+
+
+def _last_words(begin: int) -> str:
+    """The last line of the log behind `begin`, and where the log is. Empty: Ray has redirected nothing."""
+    log = _log()
+    if log is None:
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(begin, log.stat().st_size - _MOST_SAID))
+        lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+    where = f"its log: {log} on {socket.gethostname()}"
+    return f"{lines[-1]} ({where})" if lines else where
+
+
 class Fleet:
     """Workers that run as actors. Made by hpo.ray.fleet; a context that ends them."""
 
@@ -103,6 +133,7 @@ class Fleet:
         self._workers: "dict[int, Any]" = {}
         self._runs: "dict[Any, int]" = {}
         self._codes: "dict[int, int]" = {}
+        self._said: "dict[int, str]" = {}
         self._size = self._ray.remote(_Size).options(
             name="size", namespace=self._namespace, num_cpus=0, max_restarts=-1, max_task_retries=-1).remote(workers)
         self._fit(workers)
@@ -116,7 +147,23 @@ class Fleet:
     def wait(self, timeout: "float | None" = None) -> "list[int]":
         """Waits until all workers have ended by themselves, as when their studies are finished. Returns their exit
         statuses, which are those of hpo-worker: 0 is a finished study. After `timeout` seconds: of those that have
-        ended."""
+        ended. Raises HpoError if workers have failed, with what the first of them said and where its log is."""
+        codes = self._wait_for_end(timeout)
+        failures = self._failures()
+        if failures:
+            raise HpoError(f"{len(failures)} of {len(codes)} workers of fleet {self.name} have failed: {failures[0]}")
+        return codes
+
+    def _failures(self) -> "list[str]":
+        """A sentence for each worker that did not end as a worker does: a study is finished, or work is left."""
+        failed = [index for index, code in sorted(self._codes.items()) if code not in (_DONE, _STUDY_FAILED, _TRY_AGAIN)]
+        return [f"{self._worker_name(index)} ended with status {self._codes[index]}: {self._said[index]}".rstrip(": ")
+                for index in failed]
+
+    def _worker_name(self, index: int) -> str:
+        return f"ray-{self.name}-{index}"
+
+    def _wait_for_end(self, timeout: "float | None") -> "list[int]":
         end = time.monotonic() + (float("inf") if timeout is None else timeout)
         while self._runs and time.monotonic() < end:
             self._collect(min(1.0, max(0.0, end - time.monotonic())))
@@ -150,7 +197,7 @@ class Fleet:
             self._begin(index)
 
     def _begin(self, index: int) -> None:
-        environment = {**self._environment, "HPO_WORKER_NAME": f"ray-{self.name}-{index}"}
+        environment = {**self._environment, "HPO_WORKER_NAME": self._worker_name(index)}
         # One task for `run`, and room for `stop` at the same time: the methods are coroutines of one thread. The environment is
         # an argument and no runtime environment, which Ray's dashboard shows, with the secret, to whoever sees it.
         actor = self._ray.remote(_Worker).options(
@@ -164,7 +211,7 @@ class Fleet:
         for run in done:
             index = self._runs.pop(run)
             try:
-                self._codes[index] = int(self._ray.get(run))
+                self._codes[index], self._said[index] = self._ray.get(run)
             except self._ray.exceptions.RayError as error:
                 if "No module named 'hpo'" not in str(error):
                     raise
@@ -193,9 +240,9 @@ def fleet(workers: int, *, name: str = "workers", study: "str | None" = None, se
 
     `server`: address of a server without TLS; default: HPO_JOIN, HPO_JOIN_FILE or HPO_SERVER of this process, whose
     value the actors get. `study`: the only one to serve. `name`: of the fleet; a fleet of
-    a name runs once on a cluster. `gpus_per_worker`: 0 runs trials on CPUs, and `options` then name the memory:
-    ["--memory-limit", "4GiB"]. `gpu_type`: Ray's name of an accelerator, such as "A100".
-    `memory_per_worker`: bytes of host memory that Ray sets aside for each. `checkpoints`: a folder that
+    a name runs once on a cluster. `gpus_per_worker`: 0 runs trials on CPUs, and `memory_per_worker` is then needed.
+    `gpu_type`: Ray's name of an accelerator, such as "A100". `memory_per_worker`: bytes of host memory that Ray sets
+    aside for each; without GPUs, trials may use seven eighths of it. `checkpoints`: a folder that
     all nodes share. `options`: more options of hpo-worker. `resources`: Ray's custom resources of each worker."""
     ray = imported("ray", "hpo.ray")
     if isinstance(workers, bool) or not isinstance(cast(object, workers), int) or workers < 1:
@@ -203,6 +250,7 @@ def fleet(workers: int, *, name: str = "workers", study: "str | None" = None, se
     if not _NAME.fullmatch(name):
         raise InvalidInput("name: expected small letters, digits and '-' between them, at most 40, "
                            f"got {name!r}")
+    command = _command(gpus_per_worker, memory_per_worker, study, checkpoints, options)
     if not ray.is_initialized():
         connect()
     actor: "dict[str, Any]" = {"num_gpus": gpus_per_worker, "num_cpus": cpus_per_worker}
@@ -212,7 +260,6 @@ def fleet(workers: int, *, name: str = "workers", study: "str | None" = None, se
         actor["memory"] = memory_per_worker
     if resources is not None:
         actor["resources"] = dict(resources)
-    command = _command(gpus_per_worker, study, checkpoints, options)
     try:
         return Fleet(name, workers, actor, command, _server(server))
     except ValueError as error:  # Ray's word for a name that is taken
@@ -262,7 +309,7 @@ def run(workers: int, **given: Any) -> int:
     signal.signal(signal.SIGTERM, stop)
     own = fleet(workers, **given)
     try:
-        codes = own.wait()
+        codes = own._wait_for_end(timeout=None)
     except KeyboardInterrupt:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         print(f"fleet {own.name}: told to end; its workers save and requeue their trials", flush=True)
@@ -270,6 +317,8 @@ def run(workers: int, **given: Any) -> int:
         return _TRY_AGAIN
     own.stop()
     print(f"fleet {own.name}: all workers have ended, with statuses {codes}", flush=True)
+    for failure in own._failures():
+        print(failure, flush=True)
     return max(codes, default=_DONE)
 
 
@@ -292,13 +341,18 @@ def first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _command(gpus: float, study: "str | None", checkpoints: "str | os.PathLike[str] | None",
+def _command(gpus: float, memory: "int | None", study: "str | None", checkpoints: "str | os.PathLike[str] | None",
              options: Sequence[str]) -> "list[str]":
     given = [str(word) for word in options]
-    names_device = any(word.split("=")[0] in ("--gpu", "--device") for word in given)
+    named = {word.split("=")[0] for word in given}
     command = ["hpo-worker"]
-    if not names_device:
+    if not named & {"--gpu", "--device"}:
         command += ["--gpu", "visible"] if gpus else ["--device", "cpu"]
+        if not gpus and "--memory-limit" not in named:
+            if memory is None:
+                raise InvalidInput("gpus_per_worker=0: expected memory_per_worker too, in bytes, such as 8 * 2**30, which "
+                                   "a worker shares with its trials")
+            command += ["--memory-limit", str(int(memory * _WORKERS_SHARE))]
     if study is not None:
         command += ["--study", study]
     if checkpoints is not None:

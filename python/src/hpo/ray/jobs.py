@@ -2,8 +2,9 @@
 
     python3 -m hpo.ray.jobs submit NAME FOLDER GPUS     the folder holds fleet.py, and join where there is a secret
     python3 -m hpo.ray.jobs list [NAME]
+    python3 -m hpo.ray.jobs end NAME                    how its last job has ended
     python3 -m hpo.ray.jobs scale NAME WORKERS          0 ends the fleet
-    python3 -m hpo.ray.jobs stop NAME
+    python3 -m hpo.ray.jobs stop NAME SECONDS           waits no longer for the beginning of the end
 
 All goes through the HTTP address of Ray's dashboard (RAY_API_SERVER_ADDRESS or RAY_ADDRESS), so Ray here need not be of
 the cluster's version. The secret is a file of the job's working directory: Ray shows env_vars of runtime environments
@@ -15,6 +16,7 @@ import os
 import re
 import sys
 import time
+import urllib.request
 from typing import Any, Callable, Sequence
 
 from . import check_answers, first_line
@@ -55,14 +57,15 @@ class Cluster:
         _wait_until(lambda: any(job.submission_id == identity for job in self._jobs.list_jobs()))
         most = max((node["resources_total"].get("GPU", 0) for node in self._list("nodes", detail=True)), default=0)
         notes = [] if gpus <= most else [
-            f"no node of the cluster has {gpus} GPUs: the largest has {most:g}, and the workers wait until a larger one "
+            f"no node of the cluster has {gpus} {'GPU' if gpus == 1 else 'GPUs'}: the largest has {most:g}, and the workers wait until a larger one "
             "joins; change --gpus-per-worker, or add nodes"]
         return {"id": identity, "notes": notes}
 
     def list(self, name: str = "") -> "list[dict[str, Any]]":
         """The workers that have not ended; a job that has none yet counts as one that waits."""
         nodes = {node["node_id"]: node["node_ip"] for node in self._list("nodes")}
-        found = [self._worker(actor, nodes) for actor in self._actors(name) if actor["name"].startswith("worker-")]
+        begun = self._begin_times()
+        found = [self._worker(actor, nodes, begun) for actor in self._actors(name) if actor["name"].startswith("worker-")]
         fleets = {worker["fleet"] for worker in found}
         for job in self._live_jobs(name):
             fleet = job.metadata["hpo_fleet"]
@@ -71,25 +74,36 @@ class Cluster:
                               "reason": "its job has no workers yet", "running_for_s": None, "restarts": None})
         return sorted(found, key=lambda worker: (worker["fleet"], _number(worker["id"])))
 
-    def scale(self, name: str, workers: int) -> "dict[str, Any]":
+    def end(self, name: str) -> "dict[str, Any]":
+        """The last job of the fleet, if there was one: its id, its status and the last line of its log."""
+        jobs = [job for job in self._jobs.list_jobs() if job.metadata and job.metadata.get("hpo_fleet") == name]
+        if not jobs:
+            return {}
+        last: Any = max(jobs, key=lambda job: job.start_time or 0)
+        lines = [line for line in self._jobs.get_job_logs(last.submission_id).splitlines() if line.strip()]
+        return {"id": last.submission_id, "status": getattr(last.status, "value", str(last.status)),
+                "said": lines[-1] if lines else " ".join((last.message or "").split())}
+
+    def scale(self, name: str, workers: int, longest_s: float = _SCALES_S) -> "dict[str, Any]":
         """By a job of the cluster's own Python, as a connection of actors needs the cluster's version of Ray."""
         code = f"import hpo.ray; hpo.ray.resize({name!r}, {workers})"
         identity = self._submit(entrypoint=f'python3 -c "{code}"')
-        _wait_until(lambda: str(self._jobs.get_job_status(identity)) not in _LIVE)
-        if str(self._jobs.get_job_status(identity)) != "SUCCEEDED":
+        _wait_until(lambda: str(self._jobs.get_job_status(identity)) not in _LIVE, longest_s)
+        status = str(self._jobs.get_job_status(identity))
+        if status != "SUCCEEDED" and not (status in _LIVE and longest_s < _SCALES_S):
             lines = [line for line in self._jobs.get_job_logs(identity).splitlines() if line.strip()] or ["no reason given"]
             raise HpoError(f"the cluster could not change the size of fleet {name}: {lines[-1]}")
         return {"workers": workers}
 
-    def stop(self, name: str) -> "dict[str, Any]":
-        """Returns when the end has begun. Ray's own stop of a job kills it after three seconds, so workers are ended
+    def stop(self, name: str, longest_s: float) -> "dict[str, Any]":
+        """Returns when the end has begun, or after `longest_s` seconds, after which it begins on its own. Ray's own stop of a job kills it after three seconds, so workers are ended
         first, and save their trials."""
         if not self._can_scale(name):
             for job in self._live_jobs(name):
                 self._jobs.stop_job(job.submission_id)
             return {}
         try:
-            self.scale(name, 0)
+            self.scale(name, 0, min(longest_s, _SCALES_S))
         except HpoError:
             if self._can_scale(name):  # else the fleet has ended meanwhile
                 raise
@@ -120,15 +134,26 @@ class Cluster:
         own = [actor for actor in actors if actor["name"] and (actor["ray_namespace"] or "").startswith(_PREFIX)]
         return [actor for actor in own if name in ("", actor["ray_namespace"][len(_PREFIX):])]
 
-    def _worker(self, actor: "dict[str, Any]", nodes: "dict[str, str]") -> "dict[str, Any]":
+    def _begin_times(self) -> "dict[str, float]":
+        """When each actor began, in seconds since 1970. Ray tells it to its dashboard alone; without it, none is known."""
+        try:
+            with urllib.request.urlopen(f"{self._address}/logical/actors", timeout=10) as answer:
+                actors: "dict[str, dict[str, Any]]" = json.load(answer)["data"]["actors"]
+            return {identity: actor["startTime"] / 1000 for identity, actor in actors.items() if actor.get("startTime")}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
+    def _worker(self, actor: "dict[str, Any]", nodes: "dict[str, str]", begun: "dict[str, float]") -> "dict[str, Any]":
         state = _STATES.get(actor["state"], "ended")
         resources: "dict[str, float]" = actor["required_resources"] or {}
         needed = ", ".join(f"{resources[what]:g} {what}" for what in _SHOWN if what in resources)
-        began = actor.get("start_time_ms") or 0
-        return {"fleet": actor["ray_namespace"][len(_PREFIX):], "id": actor["name"], "state": state,
+        fleet = actor["ray_namespace"][len(_PREFIX):]
+        began = begun.get(actor["actor_id"])
+        # The id is the name that the worker has at the server.
+        return {"fleet": fleet, "id": f"ray-{fleet}-{_number(actor['name'])[0]}", "state": state,
                 "node": nodes.get(actor["node_id"] or "", "") if state == "running" else "",
                 "reason": f"waits for {needed}" if state == "waiting" and needed else "",
-                "running_for_s": max(0, time.time() - began / 1000) if state == "running" and began else None,
+                "running_for_s": max(0.0, time.time() - began) if state == "running" and began else None,
                 "restarts": int(actor["num_restarts"])}
 
     def _list(self, what: str, **options: Any) -> "list[dict[str, Any]]":
@@ -137,9 +162,9 @@ class Cluster:
         return [dict(row.__dict__) for row in rows]
 
 
-def _wait_until(condition: "Callable[[], bool]") -> None:
-    """Returns after _SCALES_S in any case."""
-    end = time.monotonic() + _SCALES_S
+def _wait_until(condition: "Callable[[], bool]", longest_s: float = _SCALES_S) -> None:
+    """Returns after `longest_s` seconds in any case."""
+    end = time.monotonic() + longest_s
     while not condition() and time.monotonic() < end:
         time.sleep(0.2)
 
@@ -157,8 +182,10 @@ def main(words: Sequence[str]) -> int:
             result: Any = cluster.submit(given[0], given[1], int(given[2]))
         elif command == "scale":
             result = cluster.scale(given[0], int(given[1]))
+        elif command == "stop":
+            result = cluster.stop(given[0], float(given[1]))
         else:
-            result = {"list": cluster.list, "stop": cluster.stop}[command](*given)
+            result = {"list": cluster.list, "end": cluster.end}[command](*given)
     except HpoError as error:
         print(error, file=sys.stderr)
         return 1

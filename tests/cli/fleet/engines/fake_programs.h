@@ -20,20 +20,25 @@ class FakePrograms {
   }
 
   EngineMeans means() {
-    return {.run = [this](const std::vector<std::string>& words) { return Run(words); },
+    return {.run = [this](const ProgramCall& call) { return Run(call); },
             .pause =
                 [this](absl::Duration) {
                   ++num_pauses;
                   return !is_interrupted;
-                }};
+                },
+            .tell = [this](const std::string& text) { told.push_back(text); }};
   }
 
-  std::vector<std::string> calls;  // the words of each, joined by blanks
+  std::vector<std::string> calls;        // the words of each, joined by blanks
+  std::vector<absl::Duration> patience;  // of each call
+  std::vector<std::string> told;
   int num_pauses = 0;
   bool is_interrupted = false;
 
  private:
-  absl::StatusOr<ProgramOutput> Run(const std::vector<std::string>& words) {
+  absl::StatusOr<ProgramOutput> Run(const ProgramCall& call) {
+    const std::vector<std::string>& words = call.words;
+    patience.push_back(call.patience);
     calls.push_back(absl::StrJoin(words, " "));
     std::vector<ProgramOutput>& left = answers_[words[0]];
     if (left.empty()) return absl::NotFoundError(absl::StrCat("no program ", words[0], " in PATH"));

@@ -19,7 +19,8 @@ constexpr char kJobAndPods[] = R"({"kind": "List", "items": [
   {"kind": "Job", "metadata": {"name": "hpo-toy", "labels": {"app.kubernetes.io/instance": "hpo-toy"}},
    "spec": {"suspend": false}, "status": {}},
   {"kind": "Pod", "metadata": {"name": "hpo-toy-0-x",
-     "labels": {"app.kubernetes.io/instance": "hpo-toy"},
+     "labels": {"app.kubernetes.io/instance": "hpo-toy",
+                "batch.kubernetes.io/job-completion-index": "0"},
      "annotations": {"batch.kubernetes.io/job-index-failure-count": "1",
                      "batch.kubernetes.io/job-index-ignored-failure-count": "2"}},
    "spec": {"nodeName": "n1"}, "status": {"phase": "Running", "startTime": "2026-11-28T10:00:00Z"}},
@@ -63,12 +64,13 @@ TEST_F(KubernetesEngineTest, ReadsPods) {
   std::vector<FleetWorker> workers;
   for (const NamedWorker& named : *found) workers.push_back(named.worker);
   using enum FleetWorkerState;
-  EXPECT_THAT(workers,
-              ElementsAre(FleetWorker{"hpo-toy-0-x", kRunning, "n1", "", absl::Minutes(30), 3},
-                          FleetWorker{"hpo-toy-1-y", kWaiting, "",
-                                      "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
-                                      std::nullopt, 0},
-                          FleetWorker{"hpo-toy-2-z", kEnding, "n2", "", std::nullopt, 0}));
+  EXPECT_THAT(
+      workers,
+      ElementsAre(
+          FleetWorker{"hpo-toy-0-x", kRunning, "n1", "", absl::Minutes(30), 3, "hpo-toy-0"},
+          FleetWorker{"hpo-toy-1-y", kWaiting, "",
+                      "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", std::nullopt, 0},
+          FleetWorker{"hpo-toy-2-z", kEnding, "n2", "", std::nullopt, 0}));
 }
 
 TEST_F(KubernetesEngineTest, AJobWithoutPodsWaitsUntilItHasEnded) {
@@ -99,6 +101,22 @@ TEST_F(KubernetesEngineTest, SubmitsTheSecretByAFileThatIsGoneAfterwards) {
 TEST_F(KubernetesEngineTest, SubmitsNoSecondFleetOfAName) {
   Answer(kSuspendedJob);
   EXPECT_TRUE(absl::IsAlreadyExists(engine_.Submit(Plan()).status()));
+}
+
+TEST_F(KubernetesEngineTest, SubmitsNothingThatTheApiRejects) {
+  Answer(kNoObjects);
+  FleetPlan plan = Plan();
+  plan.claim = "X_Y";
+  EXPECT_TRUE(absl::IsInvalidArgument(engine_.Submit(plan).status()));
+  EXPECT_THAT(programs_.calls, ElementsAre());
+}
+
+TEST_F(KubernetesEngineTest, SaysHowAJobHasEnded) {
+  Answer(kEndedJob);
+  EXPECT_THAT(engine_.HowItEnded("toy").value(), HasSubstr("kubectl describe job hpo-toy; "));
+  programs_ = {};
+  Answer(kNoObjects);
+  EXPECT_EQ(engine_.HowItEnded("toy").value(), "");
 }
 
 TEST_F(KubernetesEngineTest, ScalesAndStops) {

@@ -57,7 +57,54 @@ TEST(KubernetesManifest, MountsTheSecretThatIsAManifestOfItsOwn) {
   EXPECT_THAT(manifest, HasSubstr("{name: HPO_JOIN_FILE, value: /etc/hpo-join/join}"));
   EXPECT_THAT(manifest, HasSubstr("secret: {secretName: hpo-toy, defaultMode: 0440}"));
   EXPECT_THAT(manifest, Not(HasSubstr("SECRET")));
+  EXPECT_THAT(manifest,
+              HasSubstr("#   printf '%s\\n' \"$HPO_JOIN\" | kubectl create secret generic "
+                        "hpo-toy --from-file=join=/dev/stdin\n"));
+  plan.server = {.join_file = "/home/me/my join"};
+  EXPECT_THAT(KubernetesManifest(plan),
+              HasSubstr("#   kubectl create secret generic hpo-toy --from-file=join='/home/me/my "
+                        "join'\n"));
   EXPECT_THAT(KubernetesSecret(plan, "abc"), HasSubstr("  join: YWJjCg==\n"));
+}
+
+std::string KubernetesComplaint(const absl::Status& status) {
+  return status.ok() ? "" : std::string(status.message());
+}
+
+TEST(CheckKubernetesWords, KnowsAnImage) {
+  FleetPlan plan;
+  for (const char* const image :
+       {"hpo", "registry/hpo:1", "Host.example:5000/team/hpo_x:v1.2-A", "ghcr.io/a/b@sha256:0af1",
+        "localhost:5000/hpo", "docker.io/library/debian:12-slim"}) {
+    plan.image = image;
+    EXPECT_EQ(KubernetesComplaint(CheckKubernetesWords(plan)), "") << image;
+  }
+  for (const char* const image :
+       {"bad image", "", "Hpo", "a//b", "a/b:", "a/B", "a:b c", "a@", "-a", "http://a/b"}) {
+    plan.image = image;
+    EXPECT_THAT(KubernetesComplaint(CheckKubernetesWords(plan)), HasSubstr("--image: expected"))
+        << image;
+  }
+}
+
+TEST(CheckKubernetesWords, KnowsNamesOfObjects) {
+  FleetPlan plan;
+  plan.image = "hpo";
+  plan.queue = "team.a-1";
+  plan.claim = "disk";
+  plan.gpu_type = "NVIDIA-A100-SXM4-80GB";
+  EXPECT_EQ(KubernetesComplaint(CheckKubernetesWords(plan)), "");
+  for (const char* const claim : {"X_Y", "-a", "a..b", "a b"}) {
+    plan.claim = claim;
+    EXPECT_THAT(KubernetesComplaint(CheckKubernetesWords(plan)), HasSubstr("--claim: expected"))
+        << claim;
+  }
+  plan.claim = "disk";
+  plan.queue = std::string(64, 'a');
+  EXPECT_THAT(KubernetesComplaint(CheckKubernetesWords(plan)), HasSubstr("--queue: expected"));
+  plan.queue.clear();
+  plan.gpu_type = "NVIDIA A100";
+  EXPECT_THAT(KubernetesComplaint(CheckKubernetesWords(plan)), HasSubstr("--gpu-type: expected"));
 }
 
 }  // namespace

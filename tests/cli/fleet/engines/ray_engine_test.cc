@@ -16,9 +16,9 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr char kTwoActors[] =
-    R"([{"fleet": "toy", "id": "worker-0", "state": "running", "node": "10.0.0.7", "reason": "",
+    R"([{"fleet": "toy", "id": "ray-toy-0", "state": "running", "node": "10.0.0.7", "reason": "",
          "running_for_s": 31.5, "restarts": 1},
-        {"fleet": "toy", "id": "worker-1", "state": "waiting", "node": "",
+        {"fleet": "toy", "id": "ray-toy-1", "state": "waiting", "node": "",
          "reason": "waits for 1 GPU", "running_for_s": null, "restarts": null}])";
 
 class RayEngineTest : public EngineTest {
@@ -33,12 +33,14 @@ TEST_F(RayEngineTest, ReadsTheWorkers) {
   ASSERT_TRUE(workers.ok()) << workers.status();
   ASSERT_EQ(workers->size(), 2U);
   EXPECT_EQ((*workers)[0].fleet, "toy");
-  EXPECT_EQ((*workers)[0].worker, (FleetWorker{.id = "worker-0",
+  EXPECT_EQ((*workers)[0].worker, (FleetWorker{.id = "ray-toy-0",
                                                .state = FleetWorkerState::kRunning,
                                                .node = "10.0.0.7",
                                                .running_for = absl::Seconds(31.5),
-                                               .restarts = 1}));
-  EXPECT_EQ((*workers)[1].worker, (FleetWorker{.id = "worker-1", .reason = "waits for 1 GPU"}));
+                                               .restarts = 1,
+                                               .name = "ray-toy-0"}));
+  EXPECT_EQ((*workers)[1].worker,
+            (FleetWorker{.id = "ray-toy-1", .reason = "waits for 1 GPU", .name = "ray-toy-1"}));
   for (const char* const wrong : {"", "7", R"([{"id": 3}])"}) {
     EXPECT_TRUE(absl::IsInternal(ParseRayWorkers(wrong).status())) << wrong;
   }
@@ -53,8 +55,8 @@ TEST_F(RayEngineTest, SubmitsAFolderWithTheScriptAndTheSecretAlone) {
   EXPECT_EQ(submitted->id, "hpo-toy-1");
   EXPECT_THAT(submitted->notes, ElementsAre("no node has 8 GPUs"));
   EXPECT_EQ(programs_.calls.back(), "python3 -m hpo.ray.jobs submit toy " + plan.folder + "/job 1");
-  EXPECT_EQ(ReadFile(submitted->kept).value(), engine_.Script(plan));
-  EXPECT_THAT(engine_.Script(plan), Not(HasSubstr("SECRET")));
+  EXPECT_EQ(ReadFile(submitted->kept).value(), engine_.Script(plan).value());
+  EXPECT_THAT(engine_.Script(plan).value(), Not(HasSubstr("SECRET")));
   const std::string join = plan.folder + "/job/join";
   EXPECT_EQ(ReadFile(join).value(), "hpo1.hash.SECRET@host:50051\n");
   struct stat facts {};
@@ -80,11 +82,31 @@ TEST_F(RayEngineTest, SubmitsNoSecondFleetOfAName) {
 
 TEST_F(RayEngineTest, ScalesAndStops) {
   for (const char* const answer : {kTwoActors, "{}", kTwoActors, "{}", "[]"}) Answer(answer);
-  ASSERT_TRUE(engine_.Scale("toy", 5).ok());
+  EXPECT_EQ(engine_.Scale("toy", 5).value(), "asked to have 5 workers");
   EXPECT_EQ(programs_.calls.back(), "python3 -m hpo.ray.jobs scale toy 5");
   EXPECT_TRUE(engine_.Stop("toy", absl::Minutes(1)).ok());
-  EXPECT_THAT(programs_.calls, testing::Contains("python3 -m hpo.ray.jobs stop toy"));
+  EXPECT_THAT(programs_.calls, testing::Contains("python3 -m hpo.ray.jobs stop toy 60"));
+  EXPECT_THAT(programs_.told,
+              ElementsAre("fleet toy: 2 workers left, told to save trials and to end"));
   EXPECT_TRUE(absl::IsNotFound(engine_.Scale("toy", 1).status()));
+}
+
+TEST_F(RayEngineTest, SaysWhatBecomesOfWorkersThatAreLeftOut) {
+  for (const char* const answer : {kTwoActors, "{}"}) Answer(answer);
+  EXPECT_EQ(engine_.Scale("toy", 1).value(),
+            "asked to have 1 worker; those that are left out requeue their trials first");
+}
+
+TEST_F(RayEngineTest, SaysHowAJobHasEnded) {
+  Answer(R"({"id": "hpo-toy-1", "status": "FAILED", "said": "no option --bogus"})");
+  EXPECT_EQ(engine_.HowItEnded("toy").value(),
+            "its last job hpo-toy-1 has ended: FAILED: no option --bogus; its log: ray job logs "
+            "hpo-toy-1");
+  EXPECT_EQ(programs_.calls.back(), "python3 -m hpo.ray.jobs end toy");
+  EXPECT_LT(programs_.patience.back(), absl::InfiniteDuration());
+  programs_ = {};
+  Answer("{}");
+  EXPECT_EQ(engine_.HowItEnded("toy").value(), "");
 }
 
 TEST_F(RayEngineTest, SaysWhichPythonItNeeds) {

@@ -45,11 +45,20 @@ TEST_F(SkyEngineTest, ReadsJobs) {
   ASSERT_TRUE(found.ok()) << found.status();
   ASSERT_EQ(found->size(), 2U);
   using enum FleetWorkerState;
-  EXPECT_EQ((*found)[0].worker,
-            (FleetWorker{"7 hpo-toy-0", kRunning, "aws/us-east-1", "", absl::Minutes(1), 0}));
+  EXPECT_EQ((*found)[0].worker, (FleetWorker{"7 hpo-toy-0", kRunning, "aws/us-east-1", "",
+                                             absl::Minutes(1), 0, "hpo-toy-0"}));
   EXPECT_EQ((*found)[1].worker,
-            (FleetWorker{"8 hpo-toy-1", kWaiting, "", "preempted", std::nullopt, 2}));
+            (FleetWorker{"8 hpo-toy-1", kWaiting, "", "preempted", std::nullopt, 2, "hpo-toy-1"}));
   EXPECT_TRUE(absl::IsInternal(ParseSkyJobs("Fetching...").status()));
+}
+
+TEST_F(SkyEngineTest, HasNoJobsBeforeTheFirstOne) {
+  const char* const complaint = "sky.exceptions.ClusterNotUpError: No in-progress managed jobs.\n";
+  programs_.Add("sky", {.status = 1, .errors = complaint});
+  EXPECT_EQ(engine_.List("").value().size(), 0U);
+  programs_ = {};
+  programs_.Add("sky", {.status = 1, .errors = "no credentials\n"});
+  EXPECT_TRUE(absl::IsUnavailable(engine_.List("").status()));
 }
 
 TEST_F(SkyEngineTest, LaunchesAJobForEachWorkerWithTheSecretInAFile) {
@@ -64,7 +73,7 @@ TEST_F(SkyEngineTest, LaunchesAJobForEachWorkerWithTheSecretInAFile) {
                               files + "/fleet.yaml",
                           StartsWith("sky jobs launch --yes --async --name hpo-toy-1 ")));
   EXPECT_THAT(programs_.calls, Each(Not(HasSubstr("SECRET"))));
-  EXPECT_THAT(engine_.Script(plan), Not(HasSubstr("SECRET")));
+  EXPECT_THAT(engine_.Script(plan).value(), Not(HasSubstr("SECRET")));
   struct stat facts {};
   ASSERT_EQ(stat((plan.folder + "/secrets.env").c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777, 0600U);

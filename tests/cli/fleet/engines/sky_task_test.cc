@@ -33,6 +33,8 @@ TEST(SkyTask, DeclaresTheSecretWithoutItsValue) {
   plan.server.join = "hpo1.hash.SECRET@host:50051";
   EXPECT_THAT(SkyTask(plan), HasSubstr("secrets:\n  HPO_JOIN: null\n"));
   EXPECT_THAT(SkyTask(plan), Not(HasSubstr("SECRET@")));
+  plan.folder = "/home/me/fleets/toy";
+  EXPECT_THAT(SkyTask(plan), HasSubstr(" --secret-file /home/me/fleets/toy/secrets.env FILE\n"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "cli/fleet/engines/engine_steps.h"
 #include "common/files/read_file.h"
 #include "tests/cli/fleet/engines/engine_test.h"
 
@@ -23,9 +24,9 @@ constexpr char kTwo[] = "6_0|RUNNING|n1|0:31|None|hpo-toy\n6_1|PENDING||0:00|Res
 // scontrol, which writes the script of a job to the file that its last word names.
 EngineMeans WithScript(FakePrograms& programs, const std::string& script) {
   EngineMeans means = programs.means();
-  means.run = [run = means.run, script](const std::vector<std::string>& words) {
-    if (words[0] == "scontrol") std::ofstream(words.back()) << script;
-    return run(words);
+  means.run = [run = means.run, script](const ProgramCall& call) {
+    if (call.words[0] == "scontrol") std::ofstream(call.words.back()) << script;
+    return run(call);
   };
   return means;
 }
@@ -42,7 +43,7 @@ TEST_F(SlurmEngineTest, SubmitsTheScriptThatItKeeps) {
   ASSERT_TRUE(submitted.ok()) << submitted.status();
   EXPECT_EQ(submitted->id, "17");
   EXPECT_EQ(programs_.calls.back(), "sbatch --parsable " + submitted->kept);
-  EXPECT_EQ(ReadFile(submitted->kept).value(), engine_.Script(Plan()));
+  EXPECT_EQ(ReadFile(submitted->kept).value(), engine_.Script(Plan()).value());
 }
 
 TEST_F(SlurmEngineTest, KeepsTheSecretInAFileOfItsOwnersAlone) {
@@ -97,6 +98,23 @@ TEST_F(SlurmEngineTest, PassesOnWhatSlurmSays) {
   const absl::Status status = engine_.List("").status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("Unable to contact slurm controller"));
+}
+
+TEST_F(SlurmEngineTest, TakesNoLineOfShellThatBashRejects) {
+  programs_.Add("bash", {.status = 1, .errors = "bash: line 2: unexpected EOF\n"});
+  FleetPlan plan = Plan();
+  plan.setup = {"module load \"x"};
+  const absl::Status status = engine_.Script(plan).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_EQ(status.message(),
+            "--setup: expected a line of shell, got 'module load \"x' (line 2: unexpected EOF)");
+  EXPECT_EQ(programs_.calls.back(), "bash -n -c module load \"x");
+}
+
+TEST_F(SlurmEngineTest, WaitsForAListForSoLongAlone) {
+  programs_.Add("squeue", {});
+  EXPECT_TRUE(engine_.List("").ok());
+  EXPECT_EQ(programs_.patience.back(), kListPatience);
 }
 
 TEST_F(SlurmEngineTest, GrowsByTheScriptThatSlurmHas) {

@@ -26,14 +26,16 @@ TEST(SlurmQueue, HasTheTasksOfFleets) {
   ASSERT_TRUE(workers.ok()) << workers.status();
   ASSERT_EQ(workers->size(), 3);
   EXPECT_EQ((*workers)[0].fleet, "toy");
-  EXPECT_EQ((*workers)[0].worker,
-            (FleetWorker{.id = "6_3", .state = kWaiting, .reason = "Resources"}));
-  EXPECT_EQ((*workers)[1].worker,
-            (FleetWorker{.id = "6_0",
-                         .state = kRunning,
-                         .node = "n1",
-                         .running_for = absl::Hours(24) + absl::Seconds(31)}));
-  EXPECT_EQ((*workers)[2].worker, (FleetWorker{.id = "6_1", .state = kEnding, .node = "n0"}));
+  EXPECT_EQ(
+      (*workers)[0].worker,
+      (FleetWorker{.id = "6_3", .state = kWaiting, .reason = "Resources", .name = "slurm-6_3"}));
+  EXPECT_EQ((*workers)[1].worker, (FleetWorker{.id = "6_0",
+                                               .state = kRunning,
+                                               .node = "n1",
+                                               .running_for = absl::Hours(24) + absl::Seconds(31),
+                                               .name = "slurm-6_0"}));
+  EXPECT_EQ((*workers)[2].worker,
+            (FleetWorker{.id = "6_1", .state = kEnding, .node = "n0", .name = "slurm-6_1"}));
 }
 
 TEST(SlurmQueue, RejectsLinesOfAnotherForm) {

@@ -96,5 +96,32 @@ TEST(SignalSeconds, AreLessForAShortLimit) {
   EXPECT_EQ(SignalSeconds(plan), 30);
 }
 
+std::string SlurmComplaint(const absl::Status& status) {
+  return status.ok() ? "" : std::string(status.message());
+}
+
+TEST(CheckSlurmWords, TakesOptionsOfSbatch) {
+  FleetPlan plan;
+  plan.gpu_type = "a100_3g.20gb";
+  plan.engine_options = {"--partition=gpu,long-2", "--account=vision", "-A vision"};
+  EXPECT_EQ(SlurmComplaint(CheckSlurmWords(plan)), "");
+}
+
+TEST(CheckSlurmWords, RejectsWhatWouldBeNoOption) {
+  FleetPlan plan;
+  plan.engine_options = {"account=vision"};
+  EXPECT_EQ(SlurmComplaint(CheckSlurmWords(plan)),
+            "--option: expected an option of sbatch, such as --option=--account=vision, got "
+            "'account=vision'");
+  for (const char* const partition : {"a b;rm", "a,", "'a'", "a#b"}) {
+    plan.engine_options = {absl::StrCat("--partition=", partition)};
+    EXPECT_THAT(SlurmComplaint(CheckSlurmWords(plan)), HasSubstr("--partition: expected the name"))
+        << partition;
+  }
+  plan.engine_options.clear();
+  plan.gpu_type = "a100:2 x";
+  EXPECT_THAT(SlurmComplaint(CheckSlurmWords(plan)), HasSubstr("--gpu-type: expected"));
+}
+
 }  // namespace
 }  // namespace hpo::cli

@@ -245,6 +245,13 @@ TEST(AgentState, AfterDeliveringItEndsWhereItIsToldTo) {
        "serves db, no work",
        asks},
       {"two signals", Serving(), ResultsDelivered{}, kTwoSignals, "serves db", "end 130"},
+      {"the server does not let it in any more",
+       Serving(),
+       ResultsDelivered{kAway},
+       {.stop = StopLevel::kDrain, .refused = true},
+       "serves db",
+       "log stopped, as the server does not let this worker in any more; work remains: run it "
+       "again with a new join string; end 78"},
   });
   AgentOptions two = LoopOptions();
   two.max_trials = 2;

@@ -156,7 +156,7 @@ class GrpcCoordinatorClientTest : public ::testing::Test {
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
     address_ = "127.0.0.1:" + std::to_string(port);
-    client_ = ConnectCoordinator(address_);
+    client_ = ConnectCoordinator({.shown = address_, .dialed = address_, .forwarder = nullptr});
   }
   void TearDown() override { server_->Shutdown(std::chrono::system_clock::now()); }
 
@@ -287,7 +287,8 @@ TEST_F(GrpcCoordinatorClientTest, AServerThatKnowsNoStreamsIsNotAskedAgain) {
 TEST_F(GrpcCoordinatorClientTest, AClientMayEndWhileItsStreamDoes) {
   workers_.attend_status_ = grpc::Status(grpc::StatusCode::ABORTED, "");
   for (int i = 0; i < 300; ++i) {
-    const auto client = ConnectCoordinator(address_);
+    const auto client =
+        ConnectCoordinator({.shown = address_, .dialed = address_, .forwarder = nullptr});
     EXPECT_TRUE(client->Heartbeat("s1", {{.lease = Lease()}}, {}, "", /*leaving=*/false).ok());
     workers_.AwaitStreams(i + 1);
     // The client hears of the end about now: a little before the next call's end, or after.
