@@ -5,10 +5,12 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "common/base/one_of.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
 #include "common/selection/trial_states.h"
@@ -18,9 +20,17 @@
 namespace hpo {
 namespace {
 
+// The words that the field may have; empty: it has others, or numbers.
+std::vector<std::string> WordsOf(const std::string& name, const FieldFacts& facts) {
+  if (name != kStateField) return facts.words;
+  std::vector<std::string> words;
+  for (const TrialState state : kTrialStates) words.push_back(absl::AsciiStrToLower(Name(state)));
+  return words;
+}
+
 // Whether every trial that has this field has a number.
 bool IsNumber(const std::string& name, const StudySpec& study, const FieldFacts& facts) {
-  if (name == kStateField) return false;
+  if (!WordsOf(name, facts).empty()) return false;
   const Parameter* const parameter = study.space.Find(name);
   if (parameter != nullptr) return !std::holds_alternative<CategoricalDomain>(parameter->domain);
   return facts.only_numbers;
@@ -36,7 +46,8 @@ absl::StatusOr<TrialCondition> Parse(const std::string& word, absl::string_view 
                             .comparison = comparison,
                             .value = std::string(absl::StripAsciiWhitespace(rest)),
                             .choice = {},
-                            .number = {}};
+                            .number = {},
+                            .ignores_case = false};
     }
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -67,7 +78,8 @@ class ValueReader {
     if (IsNumber(condition_.name, study_, facts_)) return ReadNumber();
     const Parameter* const parameter = study_.space.Find(condition_.name);
     if (parameter != nullptr) return ReadChoice(std::get<CategoricalDomain>(parameter->domain));
-    if (condition_.name == kStateField) return CheckState();
+    const std::vector<std::string> words = WordsOf(condition_.name, facts_);
+    if (!words.empty()) return ReadWord(words);
     return IsEquality(condition_) ? absl::OkStatus() : HasNoOrder("its values are texts");
   }
 
@@ -95,13 +107,17 @@ class ValueReader {
                                                    condition_.comparison));
   }
 
-  absl::Status CheckState() const {
-    if (!IsEquality(condition_)) return HasNoOrder("states have no order");
-    std::vector<std::string> names;
-    for (const TrialState state : kTrialStates) names.push_back(absl::AsciiStrToLower(Name(state)));
-    const std::string state = absl::AsciiStrToLower(condition_.value);
-    if (std::find(names.begin(), names.end(), state) != names.end()) return absl::OkStatus();
-    return CannotCompare(absl::StrCat("one of ", absl::StrJoin(names, ", ")), names);
+  absl::Status ReadWord(const std::vector<std::string>& words) {
+    if (!IsEquality(condition_)) {
+      return HasNoOrder(condition_.name == kStateField ? "states have no order"
+                                                       : "its values have no order");
+    }
+    condition_.ignores_case = true;
+    const bool is_known = std::any_of(words.begin(), words.end(), [this](const std::string& word) {
+      return absl::EqualsIgnoreCase(word, condition_.value);
+    });
+    if (is_known) return absl::OkStatus();
+    return CannotCompare(absl::StrCat("one of ", absl::StrJoin(words, ", ")), words);
   }
 
   // Of a parameter with choices. Trials may have choices that an edit has taken out of the space.
@@ -138,27 +154,26 @@ class ValueReader {
 }  // namespace
 
 absl::Status CheckFieldName(absl::string_view option, const std::string& name,
-                            const StudySpec& study, const FactsOf& facts) {
-  std::vector<std::string> known = {kNumberField, kStateField, kValueField, kTimeField};
+                            const StudySpec& study, const TrialFields& fields) {
+  std::vector<std::string> known = fields.names;
   for (const Parameter& parameter : study.space.parameters) known.push_back(parameter.name);
   for (const Objective& objective : study.objectives) known.push_back(objective.metric);
   const bool is_known = std::find(known.begin(), known.end(), name) != known.end();
-  if (is_known || facts(name).has_values) return absl::OkStatus();
+  if (is_known || fields.facts(name).has_values) return absl::OkStatus();
   std::string hint = DidYouMean(name, known);
   if (name == "tag" || name == "tags") hint = "; for tags: --tag NAME";
   if (name == "created" || name == "started" || name == "ended") {
     hint = "; times cannot be compared, but time, in seconds, can";
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(option, ": expected a parameter, a metric, number, state, value or time, got '",
-                   name, "'", hint));
+  return absl::InvalidArgumentError(absl::StrCat(option, ": expected a parameter, a metric, ",
+                                                 OneOf(fields.names), ", got '", name, "'", hint));
 }
 
 absl::StatusOr<TrialCondition> ReadCondition(const std::string& word, absl::string_view option,
-                                             const StudySpec& study, const FactsOf& facts) {
+                                             const StudySpec& study, const TrialFields& fields) {
   HPO_ASSIGN_OR_RETURN(TrialCondition condition, Parse(word, option));
-  HPO_RETURN_IF_ERROR(CheckFieldName(option, condition.name, study, facts));
-  const FieldFacts known = facts(condition.name);
+  HPO_RETURN_IF_ERROR(CheckFieldName(option, condition.name, study, fields));
+  const FieldFacts known = fields.facts(condition.name);
   HPO_RETURN_IF_ERROR(ValueReader(option, study, known, condition).Read());
   return condition;
 }
@@ -172,9 +187,10 @@ bool Holds(const std::optional<ParamValue>& value, const TrialCondition& conditi
   }
   // A text is neither more nor less than a number, and nothing else has an order.
   if (!IsEquality(condition)) return false;
-  const bool is_state = condition.name == kStateField;
-  const std::string wanted = is_state ? absl::AsciiStrToLower(condition.value) : condition.value;
-  return (FormatParam(*value) == wanted) == (condition.comparison == "=");
+  const std::string text = FormatParam(*value);
+  const bool is_equal = condition.ignores_case ? absl::EqualsIgnoreCase(text, condition.value)
+                                               : text == condition.value;
+  return is_equal == (condition.comparison == "=");
 }
 
 SortedValue SortedBy(const std::optional<ParamValue>& value) {

@@ -1,7 +1,8 @@
 // A condition on trials, "NAME=VALUE" (also !=, <, <=, > and >=). NAME is a parameter, a metric, or
-// number, state, value or time (in seconds). A choice is written as for ChoiceWritten. Only numbers
-// have an order: <, <=, > and >= do not hold for a trial whose NAME is null or a text. Of a trial
-// that has no NAME no condition holds. Pure.
+// a field that every trial may have: number, state, value or time (in seconds), or others that the
+// caller knows. A choice is written as for ChoiceWritten; a word (a state) in any case. Only
+// numbers have an order: <, <=, > and >= do not hold for a trial whose NAME is null or a text. Of a
+// trial that has no NAME no condition holds. Pure.
 #pragma once
 
 #include <functional>
@@ -29,8 +30,14 @@ struct FieldFacts {
   bool has_values = false;
   bool only_numbers = true;        // none has another value
   std::vector<ParamValue> values;  // that it has, each once; of a parameter with choices
+  std::vector<std::string> words;  // all that a field of few words may have; empty: it is none
 };
-using FactsOf = std::function<FieldFacts(const std::string& name)>;
+
+struct TrialFields {
+  // That every trial may have, whether or not one at hand has a value.
+  std::vector<std::string> names;
+  std::function<FieldFacts(const std::string& name)> facts;
+};
 
 struct TrialCondition {
   std::string name;
@@ -38,20 +45,20 @@ struct TrialCondition {
   std::string value;
   std::optional<ParamValue> choice;  // that `value` writes, of a parameter with choices
   std::optional<double> number;      // that `value` is, where numbers are compared
+  bool ignores_case = false;         // `value` is a word
 };
 
 // `option` begins what is said of an error: "--where".
 //   InvalidArgument  no condition, a NAME that neither study nor trials have, a VALUE that cannot
-//   be
-//                    compared with NAME's (no number, no state, none of the choices), or an order
-//                    of what has none: states, choices without a number, texts
+//                    be compared with NAME's (no number, no state, none of the choices), or an
+//                    order of what has none: words, choices without a number, texts
 absl::StatusOr<TrialCondition> ReadCondition(const std::string& word, absl::string_view option,
-                                             const StudySpec& study, const FactsOf& facts);
+                                             const StudySpec& study, const TrialFields& fields);
 
 // Whether a NAME is known.
 //   InvalidArgument  neither study nor trials have it
 absl::Status CheckFieldName(absl::string_view option, const std::string& name,
-                            const StudySpec& study, const FactsOf& facts);
+                            const StudySpec& study, const TrialFields& fields);
 
 // Of a trial that has this value of the condition's field; nullopt: it has none.
 bool Holds(const std::optional<ParamValue>& value, const TrialCondition& condition);

@@ -218,7 +218,7 @@ absl::StatusOr<std::vector<std::string>> ColumnsOf(const TrialColumns& columns,
     const bool is_field =
         std::find(std::begin(kTableFields), std::end(kTableFields), name) != std::end(kTableFields);
     if (is_field || columns.Find(name) != nullptr) continue;
-    HPO_RETURN_IF_ERROR(CheckFieldName("columns", std::string(bare), study, columns.Facts()));
+    HPO_RETURN_IF_ERROR(CheckFieldName("columns", std::string(bare), study, columns.Fields()));
   }
   return names;
 }
@@ -231,7 +231,7 @@ absl::StatusOr<std::vector<RowOrder::Key>> MatchingRows(const TrialColumns& colu
   std::vector<RowTest> tests;
   for (const std::string& word : query.where) {
     HPO_ASSIGN_OR_RETURN(TrialCondition condition,
-                         ReadCondition(word, "where", study, columns.Facts()));
+                         ReadCondition(word, "where", study, columns.Fields()));
     const Column* const column = columns.Find(condition.name);
     tests.emplace_back(column, std::move(condition));
   }
@@ -288,7 +288,7 @@ absl::StatusOr<TablePage> MakeTablePage(const TrialColumns& columns, const Study
   HPO_ASSIGN_OR_RETURN(const std::vector<std::string> names, ColumnsOf(columns, study, query));
   const Sorting sorting = SortingOf(query);
   if (columns.Find(sorting.name) == nullptr) {
-    HPO_RETURN_IF_ERROR(CheckFieldName("sort", sorting.name, study, columns.Facts()));
+    HPO_RETURN_IF_ERROR(CheckFieldName("sort", sorting.name, study, columns.Fields()));
   }
   const RowOrder order(columns.Find(sorting.name), sorting.largest_first);
   HPO_ASSIGN_OR_RETURN(std::vector<RowOrder::Key> rows, MatchingRows(columns, study, query, order));

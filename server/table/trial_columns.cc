@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/study/trial_fields.h"
 
 namespace hpo::server {
 namespace {
@@ -41,6 +42,14 @@ std::optional<ParamValue> WhyOf(const Trial& trial) {
     return std::string(Name(failed->failure_class));
   }
   return std::nullopt;
+}
+
+// All that WhyOf may say.
+std::vector<std::string> WordsForWhy() {
+  std::vector<std::string> words;
+  for (const char* const name : NamesOf<PruneReason>::kNames) words.emplace_back(name);
+  for (const char* const name : NamesOf<FailureClass>::kNames) words.emplace_back(name);
+  return words;
 }
 
 std::optional<ParamValue> Seconds(absl::Time time) {
@@ -161,9 +170,14 @@ const Column* TrialColumns::Find(const std::string& name) const {
   if (absl::ConsumePrefix(&rest, "metric:")) return in(metrics_, std::string(rest));
   // As --where has it: a parameter hides all else.
   if (const Column* const parameter = in(parameters_, name)) return parameter;
-  const auto* const field = std::find(std::begin(kTableFields), std::end(kTableFields), name);
-  if (field != std::end(kTableFields)) return &fields_[static_cast<size_t>(field - kTableFields)];
+  if (const Column* const field = FieldNamed(name)) return field;
   return in(metrics_, name);
+}
+
+const Column* TrialColumns::FieldNamed(const std::string& name) const {
+  const auto* const field = std::find(std::begin(kTableFields), std::end(kTableFields), name);
+  if (field == std::end(kTableFields)) return nullptr;
+  return &fields_[static_cast<size_t>(field - kTableFields)];
 }
 
 std::vector<std::string> TrialColumns::NamesOf(const std::map<std::string, Column>& columns) {
@@ -172,11 +186,19 @@ std::vector<std::string> TrialColumns::NamesOf(const std::map<std::string, Colum
   return names;
 }
 
-FactsOf TrialColumns::Facts() const {
-  return [this](const std::string& name) {
-    const Column* const column = Find(name);
-    return column == nullptr ? FieldFacts() : column->Facts();
-  };
+FieldFacts TrialColumns::FactsOf(const std::string& name) const {
+  const Column* const column = Find(name);
+  if (column == nullptr) return {};
+  FieldFacts facts = column->Facts();
+  // Texts, also where no trial has one yet.
+  if (column == FieldNamed("why")) facts.words = WordsForWhy();
+  if (column == FieldNamed("worker")) facts.only_numbers = false;
+  return facts;
+}
+
+TrialFields TrialColumns::Fields() const {
+  return {.names = {std::begin(kTableFields), std::end(kTableFields)},
+          .facts = [this](const std::string& name) { return FactsOf(name); }};
 }
 
 }  // namespace hpo::server

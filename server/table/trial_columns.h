@@ -76,10 +76,13 @@ class TrialColumns {
   // Parameters and metrics that trials have.
   std::vector<std::string> Parameters() const { return NamesOf(parameters_); }
   std::vector<std::string> Metrics() const { return NamesOf(metrics_); }
-  // What the conditions of a query go by.
-  FactsOf Facts() const;
+  // What the conditions of a query go by: all of kTableFields, and parameters and metrics that
+  // trials have. This outlives it.
+  TrialFields Fields() const;
 
  private:
+  const Column* FieldNamed(const std::string& name) const;  // of kTableFields
+  FieldFacts FactsOf(const std::string& name) const;
   static std::vector<std::string> NamesOf(const std::map<std::string, Column>& columns);
 
   std::vector<RowKind> kinds_;

@@ -66,16 +66,18 @@ absl::Status ForTerminal(const absl::Status& status) {
 absl::StatusOr<std::vector<Trial>> SelectTrials(std::vector<Trial> trials, const StudySpec& study,
                                                 const std::vector<std::string>& where,
                                                 const std::string& sort) {
-  const FactsOf facts = [&trials](const std::string& name) { return FactsOfTrials(trials, name); };
+  const TrialFields fields = {
+      .names = {kNumberField, kStateField, kValueField, kTimeField},
+      .facts = [&trials](const std::string& name) { return FactsOfTrials(trials, name); }};
   absl::string_view sorted_by = sort;
   const bool largest_first = absl::ConsumePrefix(&sorted_by, "-");
   const std::string name(sorted_by);
   if (!sort.empty()) {
-    HPO_RETURN_IF_ERROR(ForTerminal(CheckFieldName("--sort", name, study, facts)));
+    HPO_RETURN_IF_ERROR(ForTerminal(CheckFieldName("--sort", name, study, fields)));
   }
   std::vector<TrialCondition> conditions;
   for (const std::string& word : where) {
-    absl::StatusOr<TrialCondition> condition = ReadCondition(word, "--where", study, facts);
+    absl::StatusOr<TrialCondition> condition = ReadCondition(word, "--where", study, fields);
     if (!condition.ok()) return ForTerminal(condition.status());
     conditions.push_back(*std::move(condition));
   }

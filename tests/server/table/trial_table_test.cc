@@ -83,6 +83,41 @@ TEST(TablePage, TakesTheConditionsOfTheCommandLine) {
   }
 }
 
+TEST(TablePage, AReasonIsAWordInAnyCaseAndKnownBeforeATrialHasOne) {
+  const TrialColumns columns = Some();
+  EXPECT_THAT(NumbersOf(columns, {.where = {"why=INTERNAL"}}), ElementsAre(1));
+  EXPECT_THAT(NumbersOf(columns, {.where = {"why=internal", "state=FAILED"}}), ElementsAre(1));
+  EXPECT_THAT(NumbersOf(columns, {.where = {"why!=internal"}}), IsEmpty());
+  EXPECT_THAT(NumbersOf(columns, {.where = {"why=pruner"}}), IsEmpty());
+  EXPECT_THAT(NumbersOf(columns, {.where = {"state=Completed"}}), ElementsAre(0, 2, 3));
+  TrialColumns none;
+  none.Set(Row(0, TrialState::kRunning, std::nullopt, std::string("a")));
+  for (const std::string where :
+       {"why=out_of_memory", "why!=DIVERGED", "worker=w1", "peak_bytes>1000", "f1>0.5"}) {
+    EXPECT_THAT(NumbersOf(none, {.where = {where}}), IsEmpty()) << where;
+  }
+  for (const auto& [where, said] :
+       {std::pair("why=crash", "why: expected one of OUT_OF_MEMORY, PREDICTED_OUT_OF_MEMORY"),
+        std::pair("why<PRUNER", "its values have no order"),
+        std::pair("worker>w", "its values are texts")}) {
+    const absl::Status refused = MakeTablePage(none, Study(), {.where = {where}}).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(said));
+  }
+}
+
+TEST(TablePage, AnUnknownNameIsAnsweredByAllThatThereAre) {
+  for (const TableQuery& query : {TableQuery{.where = {"nothing=1"}}, TableQuery{.sort = "nothing"},
+                                  TableQuery{.columns = {"nothing"}}}) {
+    const absl::Status refused = MakeTablePage(Some(), Study(), query).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("got 'nothing'"));
+    for (const char* const field : kTableFields) {
+      EXPECT_THAT(std::string(refused.message()), HasSubstr(field));
+    }
+  }
+}
+
 TEST(TablePage, PagesGoOnFromARowWhateverEndsMeanwhile) {
   TrialColumns columns;
   for (int64_t i = 0; i < 1000; ++i) {
