@@ -56,6 +56,11 @@ class StrayProcessesTest : public testing::Test {
     while (!fs::exists(pid_file)) (*process)->WaitFor(absl::Milliseconds(5));
     Launched launched{.launcher = *std::move(process), .worker = 0};
     EXPECT_TRUE(absl::SimpleAtoi(*ReadFile(pid_file), &launched.worker));
+    // Until then the shell, and mv in its end, carry the mark, too.
+    const std::string name_file = absl::StrCat("/proc/", launched.worker, "/comm");
+    while (ReadFile(name_file).value_or("sleep\n") != "sleep\n") {
+      launched.launcher->WaitFor(absl::Milliseconds(5));
+    }
     started_.push_back(launched.worker);
     return launched;
   }
