@@ -16,7 +16,7 @@ except ImportError:
     sync_playwright = None
 
 AXE = pathlib.Path(__file__).resolve().parents[3] / "web/node_modules/axe-core/axe.min.js"
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 PHONE = {"width": 360, "height": 740}
 DESK = {"width": 1280, "height": 900}
 
