@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
@@ -24,17 +25,20 @@ void TakeNeed(Bytes needed, ModelSurvey& model) {
   model.largest_literal = std::max(model.largest_literal, needed);
 }
 
-// Of one GPU. False: nothing is known of any configuration.
-bool Survey(const FrontierSpace& space, const FitDecider& decider, Bytes capacity,
-            SpaceSurvey& survey) {
+// Of one GPU. `is_known` becomes true for configurations of which something is known there.
+void Survey(const FrontierSpace& space, const FitDecider& decider, Bytes capacity,
+            std::vector<bool>& is_known, SpaceSurvey& survey) {
   PolicyCount count;
   FitTallies tallies;
-  bool is_known = false;
   ModelSurvey& model = survey.models.front();
-  for (const ParamMap& params : space.configurations) {
+  for (size_t i = 0; i < space.configurations.size(); ++i) {
+    const ParamMap& params = space.configurations[i];
     const std::optional<LearnedFit> learned = decider.Learned(params, capacity);
-    if (!learned.has_value()) return false;
-    is_known = is_known || learned->needed > Bytes{} || !learned->fits;
+    if (!learned.has_value() || !learned->IsKnown()) {
+      ++count.unknown;
+      continue;
+    }
+    is_known[i] = true;
     ++(learned->fits ? count.fits : count.does_not_fit);
     tallies.Count(params, learned->fits);
     TakeNeed(learned->needed, model);
@@ -46,7 +50,6 @@ bool Survey(const FrontierSpace& space, const FitDecider& decider, Bytes capacit
                           .usable = UsableBytes(capacity, decider.device(), decider.memory()),
                           .strict = count,
                           .plan = count});
-  return is_known;
 }
 
 }  // namespace
@@ -68,11 +71,10 @@ absl::StatusOr<SpaceSurvey> SurveyLearned(const StudySpec& study, const FitDecid
   survey.sampled = space.is_sampled || space.is_thinned;
   for (const FrontierAxis& axis : space.axes) survey.parameters.push_back(axis.name);
   survey.models = {{.name = "", .configurations = survey.configurations}};
-  bool is_known = false;
-  for (const Bytes capacity : options.cards) {
-    if (Survey(space, decider, capacity, survey)) is_known = true;
-  }
-  if (is_known) return survey;
+  std::vector<bool> is_known(space.configurations.size());
+  for (const Bytes capacity : options.cards) Survey(space, decider, capacity, is_known, survey);
+  survey.unknown = std::count(is_known.begin(), is_known.end(), false);
+  if (survey.unknown < survey.configurations) return survey;
   return absl::FailedPreconditionError(
       absl::StrCat("study ", study.name,
                    ": nothing is known of the memory of its configurations: "

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/study/trial.h"
+#include "common/threads/parallel.h"
 #include "memory/frontier/frontier_space.h"
 #include "memory/trace/training_config.h"
 
@@ -23,7 +24,28 @@ constexpr size_t kProbedValues = 5;
 struct Cell {
   Bytes needed;  // at its word; 0: not known
   int64_t micro_batch = 0;
-  bool is_known = false;  // whether it fits
+  CellVerdict verdict = CellVerdict::kNotKnown;
+};
+
+// What the configuration needs by what holds for it on each GPU: the least that is enough for one
+// that it fits, the most where it fits none, and more than is usable where it does not fit.
+class NeedOfCell {
+ public:
+  void Take(const Cell& cell, Bytes usable) {
+    if (cell.verdict == CellVerdict::kNotKnown) return;
+    if (cell.verdict == CellVerdict::kFits) {
+      enough_ = enough_ == Bytes{} ? cell.needed : std::min(enough_, cell.needed);
+    } else {
+      least_ = std::max(least_, usable + Bytes{1});
+      most_ = std::max(most_, cell.needed);
+    }
+  }
+  Bytes Value() const { return std::max(least_, enough_ > Bytes{} ? enough_ : most_); }
+
+ private:
+  Bytes enough_;
+  Bytes most_;
+  Bytes least_;
 };
 
 // Of more choices than `points`, as many at even distances.
@@ -66,9 +88,13 @@ class GridMaker {
       grid.gpus.push_back({.capacity = capacity,
                            .usable = UsableBytes(capacity, decider_.device(), decider_.memory())});
     }
-    for (const ParamValue& y : grid.y_values) {
-      for (const ParamValue& x : grid.x_values) Add({{grid.x, x}, {grid.y, y}}, grid);
-    }
+    const size_t width = grid.x_values.size();
+    std::vector<Cells> cells(width * grid.y_values.size());
+    ForEachInParallel(cells.size(), [&](size_t i) {
+      cells[i] = CellsOf({{grid.x, grid.x_values[i % width]}, {grid.y, grid.y_values[i / width]}},
+                         grid.gpus);
+    });
+    for (const Cells& of_all : cells) Add(of_all, grid);
     if (!is_known_) return WhyUnknown();
     grid.params = Complete({{grid.x, grid.x_values.front()}, {grid.y, grid.y_values.front()}});
     grid.params.erase(grid.x);
@@ -145,23 +171,38 @@ class GridMaker {
     return absl::OkStatus();
   }
 
-  void Add(const ParamMap& varied, NeedGrid& grid) {
-    const ParamMap params = Complete(varied);
-    Bytes needed;
+  // Of one configuration.
+  struct Cells {
+    absl::Status readable;
     std::optional<Bytes> literal;  // what is needed at its word; nullopt: no replay knows
-    if (const absl::StatusOr<std::optional<Bytes>> replayed = LiteralNeed(params); replayed.ok()) {
-      literal = *replayed;
-    } else if (why_unreadable_.ok()) {
-      why_unreadable_ = replayed.status();
+    std::vector<Cell> by_gpu;
+  };
+
+  Cells CellsOf(const ParamMap& varied, const std::vector<NeedGridGpu>& gpus) const {
+    const ParamMap params = Complete(varied);
+    Cells cells;
+    const absl::StatusOr<std::optional<Bytes>> replayed = LiteralNeed(params);
+    cells.readable = replayed.status();
+    if (replayed.ok()) cells.literal = *replayed;
+    for (const NeedGridGpu& gpu : gpus) {
+      cells.by_gpu.push_back(cells.literal ? Planned(params, *cells.literal, gpu)
+                                           : AsLearned(params, gpu));
     }
-    for (NeedGridGpu& gpu : grid.gpus) {
-      const Cell cell = literal ? Planned(params, *literal, gpu) : AsLearned(params, gpu);
-      gpu.micro_batches.push_back(cell.micro_batch);
-      needed = std::max(needed, cell.needed);
-      is_known_ = is_known_ || cell.is_known;
-      grid.is_estimated = grid.is_estimated || literal.has_value();
+    return cells;
+  }
+
+  void Add(const Cells& cells, NeedGrid& grid) {
+    why_unreadable_.Update(cells.readable);
+    NeedOfCell needed;
+    for (size_t i = 0; i < grid.gpus.size(); ++i) {
+      const Cell& cell = cells.by_gpu[i];
+      grid.gpus[i].micro_batches.push_back(cell.micro_batch);
+      grid.gpus[i].verdicts.push_back(cell.verdict);
+      needed.Take(cell, grid.gpus[i].usable);
+      is_known_ = is_known_ || cell.verdict != CellVerdict::kNotKnown;
     }
-    grid.needed.push_back(needed);
+    grid.is_estimated = grid.is_estimated || cells.literal.has_value();
+    grid.needed.push_back(cells.literal.value_or(needed.Value()));
   }
 
   absl::StatusOr<std::optional<Bytes>> LiteralNeed(const ParamMap& params) const {
@@ -173,26 +214,28 @@ class GridMaker {
   }
 
   Cell Planned(const ParamMap& params, Bytes literal, const NeedGridGpu& gpu) const {
-    Cell cell{.needed = literal, .is_known = true};
     // What fits at its word is run so.
     if (literal <= gpu.usable) {
-      cell.micro_batch = TrainingConfigOf(params, study_.trainer)->batch_size;
-      return cell;
+      return {.needed = literal,
+              .micro_batch = TrainingConfigOf(params, study_.trainer)->batch_size,
+              .verdict = CellVerdict::kFits};
     }
-    if (decider_.memory().policy == MemoryPolicy::kStrict) return cell;
+    const Cell misfit{.needed = literal, .verdict = CellVerdict::kDoesNotFit};
+    if (decider_.memory().policy == MemoryPolicy::kStrict) return misfit;
     const Fit fit = decider_.Decide(params, gpu.capacity);
-    cell.micro_batch = fit.fits ? fit.plan.micro_batch : 0;
-    return cell;
+    if (!fit.fits) return misfit;
+    return {
+        .needed = literal, .micro_batch = fit.plan.micro_batch, .verdict = CellVerdict::kPlanned};
   }
 
   Cell AsLearned(const ParamMap& params, const NeedGridGpu& gpu) const {
     const std::optional<LearnedFit> learned = decider_.Learned(params, gpu.capacity);
-    if (!learned.has_value()) return {};
+    if (!learned.has_value() || !learned->IsKnown()) return {};
+    if (!learned->fits) return {.needed = learned->needed, .verdict = CellVerdict::kDoesNotFit};
     const auto config = TrainingConfigOf(params, study_.trainer);
-    const int64_t rows = config.ok() ? config->batch_size : 1;
     return {.needed = learned->needed,
-            .micro_batch = learned->fits ? rows : 0,
-            .is_known = learned->needed > Bytes{} || !learned->fits};
+            .micro_batch = config.ok() ? config->batch_size : 1,
+            .verdict = CellVerdict::kFits};
   }
 
   absl::Status WhyUnknown() const {

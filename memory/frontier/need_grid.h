@@ -2,7 +2,7 @@
 // GPUs that nobody has. What no replay knows, earlier trials and dry runs tell (learned_need.h).
 //
 // Each configuration is replayed at its word, and planned for each GPU that it does not fit: some
-// milliseconds for each replay that `decider` does not remember.
+// milliseconds for each replay that `decider` does not remember, on several threads.
 #pragma once
 
 #include <cstddef>
@@ -28,12 +28,21 @@ struct NeedGridOptions {
   size_t points = 16;  // values of one parameter (ThinnedValues)
 };
 
+// Of a configuration on a GPU.
+enum class CellVerdict {
+  kFits,     // as it is written
+  kPlanned,  // by the plan of the study's memory policy
+  kDoesNotFit,
+  kNotKnown,  // it would be tried
+};
+
 struct NeedGridGpu {
   Bytes capacity;
   Bytes usable;
   // Of each configuration, as NeedGrid::needed: the micro-batch that the study's memory policy
   // plans; 0: none fits, or nothing is known.
   std::vector<int64_t> micro_batches = {};
+  std::vector<CellVerdict> verdicts = {};
   bool operator==(const NeedGridGpu&) const = default;
 };
 
@@ -43,7 +52,8 @@ struct NeedGrid {
   std::vector<ParamValue> x_values;  // numbers ascending, other choices in their own order
   std::vector<ParamValue> y_values;
   // Of each configuration at its word, with its margin: for each y from the first, all x. 0: not
-  // known.
+  // known. More than is usable on each GPU that it does not fit as written, and no more on each
+  // that it fits so: learned needs differ with the limit, and one that agrees with all is taken.
   std::vector<Bytes> needed;
   std::vector<NeedGridGpu> gpus;  // as asked
   ParamMap params;                // the other parameters, with conditions as the first x and y say

@@ -54,6 +54,9 @@ struct LearnedFit {
   Bytes expected;    // 0: not known yet
   Bytes needed;      // with its margin; 0: not known yet
   bool sure = true;  // false: a dry run would tell (dry_run_need.h)
+
+  // False: it fits only as nothing speaks against it.
+  bool IsKnown() const { return needed > Bytes{} || !fits; }
   bool operator==(const LearnedFit&) const = default;
 };
 

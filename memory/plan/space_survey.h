@@ -6,9 +6,9 @@
 // What bounds leave open is replayed from the middle of what is open: a configuration that is no
 // larger in rows, tokens and the head's layers than one that fits is taken to fit, one that is no
 // smaller than a misfit not. (None is admitted by this: FitDecider replays the very one that is.)
-// Pure and deterministic; safe from any thread; about 10 us a configuration, a millisecond where
-// layers are computed again or some are frozen, and a few milliseconds for each replay, some tens
-// for each card.
+// Pure and deterministic; safe from any thread, and takes some of its own; about 10 us a
+// configuration, a millisecond where layers are computed again or some are frozen, and a few
+// milliseconds for each replay, some tens for each card.
 #pragma once
 
 #include <optional>
@@ -32,6 +32,7 @@ struct SurveyOptions {
 struct PolicyCount {
   int64_t fits = 0;
   int64_t does_not_fit = 0;
+  int64_t unknown = 0;          // nothing is known of them on this card: they would be tried
   std::optional<SpaceCut> cut;  // see FitTallies::BestCut
 };
 
@@ -56,7 +57,7 @@ struct ModelSurvey {
 struct SpaceSurvey {
   int64_t configurations = 0;
   bool sampled = false;
-  int64_t unknown = 0;                  // configurations of models of which nothing is known
+  int64_t unknown = 0;                  // configurations of which nothing is known on any card
   std::vector<std::string> parameters;  // that were enumerated
   std::vector<ModelSurvey> models;      // in the order of the choices
   std::vector<CardSurvey> cards;        // as asked

@@ -21,9 +21,15 @@ std::vector<Bytes> SizesOf(const google::protobuf::RepeatedField<int64_t>& sizes
   return bytes;
 }
 
+char LetterOf(memory::CellVerdict verdict) {
+  constexpr char kLetters[] = "FPNU";  // by CellVerdict
+  return kLetters[static_cast<size_t>(verdict)];
+}
+
 void SetCount(const memory::PolicyCount& count, v1::MemoryFitCount& proto) {
   proto.set_fits(count.fits);
   proto.set_does_not_fit(count.does_not_fit);
+  proto.set_unknown(count.unknown);
   if (!count.cut.has_value()) return;
   v1::MemoryCut& cut = *proto.mutable_cut();
   cut.set_parameter(count.cut->parameter);
@@ -73,6 +79,9 @@ v1::GetMemoryFrontierResponse ToProto(const MemoryFrontier& frontier) {
     shown.set_capacity_bytes(gpu.capacity.count);
     shown.set_usable_bytes(gpu.usable.count);
     for (const int64_t rows : gpu.micro_batches) shown.add_micro_batches(Clamped(rows));
+    for (const memory::CellVerdict verdict : gpu.verdicts) {
+      shown.mutable_verdicts()->push_back(LetterOf(verdict));
+    }
   }
   for (const auto& [name, value] : grid.params) {
     (*proto.mutable_params())[name] = hpo::ToProto(value);

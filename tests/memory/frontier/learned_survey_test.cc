@@ -61,6 +61,28 @@ TEST(SurveyLearned, CountsWhatFitsByWhatTrialsUsed) {
   EXPECT_LT(survey->models[0].smallest_literal, survey->models[0].largest_literal);
 }
 
+TEST(SurveyLearned, WhatWouldBeTriedIsNotKnownToFit) {
+  const StudySpec study = OwnStudy();
+  WorkerFacts worker;
+  worker.device = DefaultDevice("cuda", Bytes{});
+  worker.plans = false;
+  const std::vector<NeedObservation> oom = {
+      {.params = Sizes(32, 64, 128, 6), .bytes = GiB(4), .censored = true}};
+  const FitDecider decider(study, worker,
+                           {.learned = LearnedNeed(study.space, {"batch", "layers"}, oom)});
+  const auto survey =
+      SurveyLearned(study, decider, {.cards = {GiB(4), GiB(80)}, .most_configurations = 5000});
+  ASSERT_TRUE(survey.ok()) << survey.status();
+  const int64_t no_smaller = 2 * 7 * 8 * 6;  // batches of 32 and 64, 6 to 12 layers
+  const PolicyCount& small = survey->cards[0].strict;
+  EXPECT_EQ(small.fits, 0);
+  EXPECT_EQ(small.does_not_fit, no_smaller);
+  EXPECT_EQ(small.unknown, survey->configurations - no_smaller);
+  EXPECT_EQ(survey->cards[1].strict.fits, 0);
+  EXPECT_EQ(survey->cards[1].strict.unknown, survey->configurations);
+  EXPECT_EQ(survey->unknown, survey->configurations - no_smaller);
+}
+
 TEST(SurveyLearned, DrawsFromALargeSpace) {
   const StudySpec study = OwnStudy();
   const auto survey = SurveyLearned(study, LearnedDecider(study, 40),

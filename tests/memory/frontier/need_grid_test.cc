@@ -1,5 +1,6 @@
 #include "memory/frontier/need_grid.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -114,8 +115,8 @@ TEST(NeedGrid, AnUnknownModelIsNotKnownBesideOthers) {
 }
 
 // A program that no memory model knows: what it needs is 1 GiB, and 10 MiB for each row and layer.
-FitDecider Learned(const StudySpec& study, size_t num_trials) {
-  std::vector<NeedObservation> seen;
+FitDecider Learned(const StudySpec& study, size_t num_trials,
+                   std::vector<NeedObservation> seen = {}) {
   for (size_t i = 0; i < num_trials; ++i) {
     const auto batch = static_cast<int64_t>(2 + 5 * i % 60);
     const auto layers = static_cast<int64_t>(1 + 7 * i % 12);
@@ -149,6 +150,83 @@ TEST(NeedGrid, GoesByWhatTrialsUsedWhereNoReplayKnows) {
   }
   EXPECT_NE(grid->gpus[0].micro_batches.front(), 0);
   EXPECT_EQ(grid->gpus[0].micro_batches.back(), 0);
+}
+
+// Whether what a cell needs agrees with what is said of each GPU.
+void ExpectVerdictsAgree(const NeedGrid& grid) {
+  for (const NeedGridGpu& gpu : grid.gpus) {
+    ASSERT_EQ(gpu.verdicts.size(), grid.needed.size());
+    for (size_t i = 0; i < grid.needed.size(); ++i) {
+      SCOPED_TRACE(FormatBytes(gpu.capacity) + ", cell " + std::to_string(i));
+      switch (gpu.verdicts[i]) {
+        case CellVerdict::kFits:
+          EXPECT_LE(grid.needed[i], gpu.usable);
+          EXPECT_GT(grid.needed[i], Bytes{});
+          EXPECT_GT(gpu.micro_batches[i], 0);
+          break;
+        case CellVerdict::kPlanned:
+          EXPECT_GT(grid.needed[i], gpu.usable);
+          EXPECT_GT(gpu.micro_batches[i], 0);
+          break;
+        case CellVerdict::kDoesNotFit:
+          EXPECT_GT(grid.needed[i], gpu.usable);
+          EXPECT_EQ(gpu.micro_batches[i], 0);
+          break;
+        case CellVerdict::kNotKnown:
+          EXPECT_EQ(gpu.micro_batches[i], 0);
+      }
+    }
+  }
+}
+
+size_t CountOf(const NeedGridGpu& gpu, CellVerdict verdict) {
+  return static_cast<size_t>(std::count(gpu.verdicts.begin(), gpu.verdicts.end(), verdict));
+}
+
+TEST(NeedGrid, WhatIsNeededAgreesWithEachGpusVerdict) {
+  const std::vector<Bytes> gpus = {GiB(2), GiB(6), GiB(80)};
+  const NeedGrid planned = GridOf(SpaceWith("{policy: plan}", kSpace),
+                                  {.x = "train.batch_size",
+                                   .y = "tok.max_length",
+                                   .params = {{"model.name", std::string("bert-base-uncased")}},
+                                   .capacities = gpus,
+                                   .points = 4});
+  ExpectVerdictsAgree(planned);
+  EXPECT_GT(CountOf(planned.gpus[1], CellVerdict::kPlanned), 0u);
+  StudySpec study;
+  study.space = SizesSpace();
+  const NeedGridOptions options{.x = "batch", .y = "layers", .capacities = gpus};
+  const auto fitted = NeedGridOf(study, Learned(study, 40), options);
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  ExpectVerdictsAgree(*fitted);
+  // The largest configuration ran within 4 GiB, and nobody knows how much of them it used: smaller
+  // ones fit where 4 GiB are usable, whatever is fitted, and elsewhere do not.
+  const auto ran = NeedGridOf(
+      study,
+      Learned(study, 40, {{.params = Sizes(64, 64, 128, 12), .bytes = GiB(4), .unmeasured = true}}),
+      options);
+  ASSERT_TRUE(ran.ok()) << ran.status();
+  ExpectVerdictsAgree(*ran);
+  EXPECT_GT(CountOf(ran->gpus[1], CellVerdict::kFits),
+            CountOf(fitted->gpus[1], CellVerdict::kFits));
+  EXPECT_GT(CountOf(ran->gpus[0], CellVerdict::kDoesNotFit), 0u);
+}
+
+TEST(NeedGrid, WhatWouldBeTriedIsNotKnown) {
+  StudySpec study;
+  study.space = SizesSpace();
+  const FitDecider decider =
+      Learned(study, 0, {{.params = Sizes(32, 64, 128, 6), .bytes = GiB(4), .censored = true}});
+  const auto grid = NeedGridOf(study, decider,
+                               {.x = "batch",
+                                .y = "layers",
+                                .params = {{"length", int64_t{64}}, {"hidden", int64_t{128}}},
+                                .capacities = {GiB(4), GiB(80)}});
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  ExpectVerdictsAgree(*grid);
+  EXPECT_EQ(CountOf(grid->gpus[0], CellVerdict::kDoesNotFit), 2u * 7u);
+  EXPECT_EQ(CountOf(grid->gpus[0], CellVerdict::kNotKnown), 72u - 14u);
+  EXPECT_EQ(CountOf(grid->gpus[1], CellVerdict::kNotKnown), 72u);
 }
 
 TEST(NeedGrid, SaysThatNothingIsKnown) {

@@ -34,6 +34,7 @@ TEST(ConvertMemoryAnalysis, AFrontierIsAskedFor) {
 }
 
 TEST(ConvertMemoryAnalysis, AFrontierGoesOut) {
+  using Verdict = memory::CellVerdict;
   MemoryFrontier frontier;
   frontier.basis = "By replays.";
   frontier.grid = {.x = "b",
@@ -41,7 +42,11 @@ TEST(ConvertMemoryAnalysis, AFrontierGoesOut) {
                    .x_values = {int64_t{8}, int64_t{16}},
                    .y_values = {std::string("bert")},
                    .needed = {MiB(1), Bytes{}},
-                   .gpus = {{.capacity = GiB(4), .usable = GiB(3), .micro_batches = {8, 0}}},
+                   .gpus = {{.capacity = GiB(4),
+                             .usable = GiB(3),
+                             .micro_batches = {8, 0, 0, 4},
+                             .verdicts = {Verdict::kFits, Verdict::kNotKnown, Verdict::kDoesNotFit,
+                                          Verdict::kPlanned}}},
                    .params = {{"a", 0.5}}};
   const v1::GetMemoryFrontierResponse proto = ToProto(frontier);
   EXPECT_EQ(proto.x(), "b");
@@ -53,7 +58,8 @@ TEST(ConvertMemoryAnalysis, AFrontierGoesOut) {
   ASSERT_EQ(proto.gpus_size(), 1);
   EXPECT_EQ(proto.gpus(0).capacity_bytes(), int64_t{4} << 30);
   EXPECT_EQ(proto.gpus(0).usable_bytes(), int64_t{3} << 30);
-  EXPECT_THAT(proto.gpus(0).micro_batches(), ElementsAre(8, 0));
+  EXPECT_THAT(proto.gpus(0).micro_batches(), ElementsAre(8, 0, 0, 4));
+  EXPECT_EQ(proto.gpus(0).verdicts(), "FUNP");
   EXPECT_EQ(proto.params().at("a").double_value(), 0.5);
   EXPECT_EQ(proto.basis(), "By replays.");
 }
@@ -73,7 +79,7 @@ TEST(ConvertMemoryAnalysis, AFitGoesOut) {
                     .plan_fits = {6}},
                    {.name = "own", .configurations = 2, .known = false}};
   survey.cards = {{.capacity = GiB(4), .usable = GiB(3)}};
-  survey.cards[0].strict = {.fits = 4, .does_not_fit = 3};
+  survey.cards[0].strict = {.fits = 4, .does_not_fit = 3, .unknown = 2};
   survey.cards[0].strict.cut = memory::SpaceCut{.parameter = "b",
                                                 .description = "b <= 8",
                                                 .misfits_removed = 3,
@@ -98,6 +104,7 @@ TEST(ConvertMemoryAnalysis, AFitGoesOut) {
   EXPECT_EQ(proto.gpus(0).usable_bytes(), int64_t{3} << 30);
   EXPECT_EQ(proto.gpus(0).literal().fits(), 4);
   EXPECT_EQ(proto.gpus(0).literal().does_not_fit(), 3);
+  EXPECT_EQ(proto.gpus(0).literal().unknown(), 2);
   EXPECT_EQ(proto.gpus(0).literal().cut().parameter(), "b");
   EXPECT_EQ(proto.gpus(0).literal().cut().description(), "b <= 8");
   EXPECT_EQ(proto.gpus(0).literal().cut().misfits_removed(), 3);
