@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 namespace hpo {
@@ -22,14 +22,13 @@ TEST(ForEachInParallel, CallsEachOnceWhateverTheirNumber) {
 TEST(ForEachInParallel, WorksAtTheSameTimeWhereThereAreProcessors) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor";
   // Each of two calls waits for the other.
-  absl::BlockingCounter begun(2);
   absl::Mutex mutex;
   std::set<std::thread::id> threads;
   ForEachInParallel(2, [&](size_t) {
-    begun.DecrementCount();
-    begun.Wait();
     const absl::MutexLock lock(&mutex);
     threads.insert(std::this_thread::get_id());
+    const auto both = [&threads] { return threads.size() == 2; };
+    mutex.AwaitWithTimeout(absl::Condition(&both), absl::Seconds(20));
   });
   EXPECT_EQ(threads.size(), 2u);
 }
