@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/study/trial.h"
+#include "common/threads/parallel.h"
 #include "memory/frontier/frontier_space.h"
 #include "memory/trace/training_config.h"
 
@@ -87,9 +88,13 @@ class GridMaker {
       grid.gpus.push_back({.capacity = capacity,
                            .usable = UsableBytes(capacity, decider_.device(), decider_.memory())});
     }
-    for (const ParamValue& y : grid.y_values) {
-      for (const ParamValue& x : grid.x_values) Add({{grid.x, x}, {grid.y, y}}, grid);
-    }
+    const size_t width = grid.x_values.size();
+    std::vector<Cells> cells(width * grid.y_values.size());
+    ForEachInParallel(cells.size(), [&](size_t i) {
+      cells[i] = CellsOf({{grid.x, grid.x_values[i % width]}, {grid.y, grid.y_values[i / width]}},
+                         grid.gpus);
+    });
+    for (const Cells& of_all : cells) Add(of_all, grid);
     if (!is_known_) return WhyUnknown();
     grid.params = Complete({{grid.x, grid.x_values.front()}, {grid.y, grid.y_values.front()}});
     grid.params.erase(grid.x);
@@ -166,24 +171,38 @@ class GridMaker {
     return absl::OkStatus();
   }
 
-  void Add(const ParamMap& varied, NeedGrid& grid) {
-    const ParamMap params = Complete(varied);
-    NeedOfCell needed;
+  // Of one configuration.
+  struct Cells {
+    absl::Status readable;
     std::optional<Bytes> literal;  // what is needed at its word; nullopt: no replay knows
-    if (const absl::StatusOr<std::optional<Bytes>> replayed = LiteralNeed(params); replayed.ok()) {
-      literal = *replayed;
-    } else if (why_unreadable_.ok()) {
-      why_unreadable_ = replayed.status();
+    std::vector<Cell> by_gpu;
+  };
+
+  Cells CellsOf(const ParamMap& varied, const std::vector<NeedGridGpu>& gpus) const {
+    const ParamMap params = Complete(varied);
+    Cells cells;
+    const absl::StatusOr<std::optional<Bytes>> replayed = LiteralNeed(params);
+    cells.readable = replayed.status();
+    if (replayed.ok()) cells.literal = *replayed;
+    for (const NeedGridGpu& gpu : gpus) {
+      cells.by_gpu.push_back(cells.literal ? Planned(params, *cells.literal, gpu)
+                                           : AsLearned(params, gpu));
     }
-    for (NeedGridGpu& gpu : grid.gpus) {
-      const Cell cell = literal ? Planned(params, *literal, gpu) : AsLearned(params, gpu);
-      gpu.micro_batches.push_back(cell.micro_batch);
-      gpu.verdicts.push_back(cell.verdict);
-      needed.Take(cell, gpu.usable);
+    return cells;
+  }
+
+  void Add(const Cells& cells, NeedGrid& grid) {
+    why_unreadable_.Update(cells.readable);
+    NeedOfCell needed;
+    for (size_t i = 0; i < grid.gpus.size(); ++i) {
+      const Cell& cell = cells.by_gpu[i];
+      grid.gpus[i].micro_batches.push_back(cell.micro_batch);
+      grid.gpus[i].verdicts.push_back(cell.verdict);
+      needed.Take(cell, grid.gpus[i].usable);
       is_known_ = is_known_ || cell.verdict != CellVerdict::kNotKnown;
-      grid.is_estimated = grid.is_estimated || literal.has_value();
     }
-    grid.needed.push_back(literal.value_or(needed.Value()));
+    grid.is_estimated = grid.is_estimated || cells.literal.has_value();
+    grid.needed.push_back(cells.literal.value_or(needed.Value()));
   }
 
   absl::StatusOr<std::optional<Bytes>> LiteralNeed(const ParamMap& params) const {

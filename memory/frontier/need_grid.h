@@ -2,7 +2,7 @@
 // GPUs that nobody has. What no replay knows, earlier trials and dry runs tell (learned_need.h).
 //
 // Each configuration is replayed at its word, and planned for each GPU that it does not fit: some
-// milliseconds for each replay that `decider` does not remember.
+// milliseconds for each replay that `decider` does not remember, on several threads.
 #pragma once
 
 #include <cstddef>

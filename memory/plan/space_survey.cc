@@ -10,6 +10,7 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/study/trial.h"
+#include "common/threads/parallel.h"
 #include "memory/plan/space_cut.h"
 #include "memory/plan/space_walk.h"
 
@@ -110,12 +111,26 @@ class Measurer {
     return absl::OkStatus();
   }
 
+  absl::Status Know(const ParamMap& params, PlanNeed& need) {
+    return KnowIn(replayed_[GroupOf(params, need)], params, need);
+  }
+
   // By those that were replayed.
   void Narrow(const ParamMap& params, PlanNeed& need) const {
     const auto found = replayed_.find(GroupOf(params, need));
-    if (need.IsKnown() || found == replayed_.end()) return;
+    if (found != replayed_.end()) NarrowBy(found->second, need);
+  }
+
+ private:
+  struct Open {
+    const ParamMap* params;
+    PlanNeed* need;
+  };
+
+  static void NarrowBy(const std::vector<PlanNeed>& replayed, PlanNeed& need) {
+    if (need.IsKnown()) return;
     FitDecider::Range range = need.range;
-    for (const PlanNeed& other : found->second) {
+    for (const PlanNeed& other : replayed) {
       if (other.sizes.AreNoLargerThan(need.sizes)) {
         range.least = std::max(range.least, other.range.least);
       }
@@ -126,19 +141,14 @@ class Measurer {
     if (range.least <= range.most) need.range = range;
   }
 
-  absl::Status Know(const ParamMap& params, PlanNeed& need) {
+  absl::Status KnowIn(std::vector<PlanNeed>& replayed, const ParamMap& params,
+                      PlanNeed& need) const {
     if (need.IsKnown()) return absl::OkStatus();
     HPO_ASSIGN_OR_RETURN(const auto planned, decider_.Estimate(params, need.plan));
     need.range.least = need.range.most = RequiredBytes(*planned);
-    replayed_[GroupOf(params, need)].push_back(need);
+    replayed.push_back(need);
     return absl::OkStatus();
   }
-
- private:
-  struct Open {
-    const ParamMap* params;
-    PlanNeed* need;
-  };
 
   // What needs are compared within.
   static ParamMap GroupOf(ParamMap params, const PlanNeed& need) {
@@ -169,25 +179,37 @@ class Measurer {
 
   absl::Status Close(PlanNeed Configuration::*plan, Bytes usable,
                      std::vector<Configuration>& configurations) {
-    std::vector<Open> open;
+    std::map<ParamMap, std::vector<Open>> by_group;
     for (Configuration& configuration : configurations) {
       PlanNeed& need = configuration.*plan;
-      if (need.IsOpenFor(usable)) open.push_back({&configuration.params, &need});
+      if (!need.IsOpenFor(usable)) continue;
+      by_group[GroupOf(configuration.params, need)].push_back({&configuration.params, &need});
     }
-    std::sort(open.begin(), open.end(),
-              [](const Open& a, const Open& b) { return a.need->range.most < b.need->range.most; });
-    return CloseFromMiddle(open, usable);
+    // A group's replays say nothing of another's.
+    std::vector<std::pair<std::vector<Open>*, std::vector<PlanNeed>*>> groups;
+    for (auto& [group, open] : by_group) groups.emplace_back(&open, &replayed_[group]);
+    std::vector<absl::Status> closed(groups.size());
+    ForEachInParallel(groups.size(), [&](size_t i) {
+      std::vector<Open>& open = *groups[i].first;
+      std::stable_sort(open.begin(), open.end(), [](const Open& a, const Open& b) {
+        return a.need->range.most < b.need->range.most;
+      });
+      closed[i] = CloseFromMiddle(open, usable, *groups[i].second);
+    });
+    for (const absl::Status& status : closed) HPO_RETURN_IF_ERROR(status);
+    return absl::OkStatus();
   }
 
   // From the middle, so that one replay decides many.
-  absl::Status CloseFromMiddle(std::span<Open> open, Bytes usable) {
+  absl::Status CloseFromMiddle(std::span<Open> open, Bytes usable,
+                               std::vector<PlanNeed>& replayed) const {
     if (open.empty()) return absl::OkStatus();
     const size_t middle = open.size() / 2;
     const auto [params, need] = open[middle];
-    Narrow(*params, *need);
-    if (need->IsOpenFor(usable)) HPO_RETURN_IF_ERROR(Know(*params, *need));
-    HPO_RETURN_IF_ERROR(CloseFromMiddle(open.first(middle), usable));
-    return CloseFromMiddle(open.subspan(middle + 1), usable);
+    NarrowBy(replayed, *need);
+    if (need->IsOpenFor(usable)) HPO_RETURN_IF_ERROR(KnowIn(replayed, *params, *need));
+    HPO_RETURN_IF_ERROR(CloseFromMiddle(open.first(middle), usable, replayed));
+    return CloseFromMiddle(open.subspan(middle + 1), usable, replayed);
   }
 
   const StudySpec& study_;

@@ -6,9 +6,9 @@
 // What bounds leave open is replayed from the middle of what is open: a configuration that is no
 // larger in rows, tokens and the head's layers than one that fits is taken to fit, one that is no
 // smaller than a misfit not. (None is admitted by this: FitDecider replays the very one that is.)
-// Pure and deterministic; safe from any thread; about 10 us a configuration, a millisecond where
-// layers are computed again or some are frozen, and a few milliseconds for each replay, some tens
-// for each card.
+// Pure and deterministic; safe from any thread, and takes some of its own; about 10 us a
+// configuration, a millisecond where layers are computed again or some are frozen, and a few
+// milliseconds for each replay, some tens for each card.
 #pragma once
 
 #include <optional>

@@ -185,22 +185,31 @@ size_t CountOf(const NeedGridGpu& gpu, CellVerdict verdict) {
 
 TEST(NeedGrid, WhatIsNeededAgreesWithEachGpusVerdict) {
   const std::vector<Bytes> gpus = {GiB(2), GiB(6), GiB(80)};
-  const NeedGrid planned =
-      GridOf(SpaceWith("{policy: plan}", kSpace),
-             {.x = "train.batch_size", .y = "tok.max_length", .capacities = gpus, .points = 4});
+  const NeedGrid planned = GridOf(SpaceWith("{policy: plan}", kSpace),
+                                  {.x = "train.batch_size",
+                                   .y = "tok.max_length",
+                                   .params = {{"model.name", std::string("bert-base-uncased")}},
+                                   .capacities = gpus,
+                                   .points = 4});
   ExpectVerdictsAgree(planned);
-  EXPECT_GT(CountOf(planned.gpus[0], CellVerdict::kPlanned), 0u);
+  EXPECT_GT(CountOf(planned.gpus[1], CellVerdict::kPlanned), 0u);
   StudySpec study;
   study.space = SizesSpace();
-  // The largest configuration ran within 4 GiB, and nobody knows how much of them it used.
-  const FitDecider decider =
-      Learned(study, 40, {{.params = Sizes(64, 64, 128, 12), .bytes = GiB(4), .unmeasured = true}});
-  const auto learned =
-      NeedGridOf(study, decider, {.x = "batch", .y = "layers", .capacities = gpus});
-  ASSERT_TRUE(learned.ok()) << learned.status();
-  ExpectVerdictsAgree(*learned);
-  EXPECT_GT(CountOf(learned->gpus[0], CellVerdict::kDoesNotFit), 0u);
-  EXPECT_EQ(CountOf(learned->gpus[1], CellVerdict::kFits), learned->needed.size());
+  const NeedGridOptions options{.x = "batch", .y = "layers", .capacities = gpus};
+  const auto fitted = NeedGridOf(study, Learned(study, 40), options);
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  ExpectVerdictsAgree(*fitted);
+  // The largest configuration ran within 4 GiB, and nobody knows how much of them it used: smaller
+  // ones fit where 4 GiB are usable, whatever is fitted, and elsewhere do not.
+  const auto ran = NeedGridOf(
+      study,
+      Learned(study, 40, {{.params = Sizes(64, 64, 128, 12), .bytes = GiB(4), .unmeasured = true}}),
+      options);
+  ASSERT_TRUE(ran.ok()) << ran.status();
+  ExpectVerdictsAgree(*ran);
+  EXPECT_GT(CountOf(ran->gpus[1], CellVerdict::kFits),
+            CountOf(fitted->gpus[1], CellVerdict::kFits));
+  EXPECT_GT(CountOf(ran->gpus[0], CellVerdict::kDoesNotFit), 0u);
 }
 
 TEST(NeedGrid, WhatWouldBeTriedIsNotKnown) {

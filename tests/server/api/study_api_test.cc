@@ -9,6 +9,7 @@
 namespace hpo::server {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class StudyApiTest : public SchedulerFixture {
@@ -54,6 +55,35 @@ TEST_F(StudyApiTest, ATrialIsShownWithAttemptsMeasurementsAndSampler) {
   EXPECT_EQ(detail->measurements, std::vector<Measurement>{seen});
   EXPECT_EQ(detail->sampler, "scripted");
   EXPECT_TRUE(absl::IsNotFound(api_->queries().GetTrial("plain", TrialNumber{1}).status()));
+}
+
+TEST_F(StudyApiTest, ATableShowsTheLastAttemptAndTheLastMemoryAndMeasurement) {
+  AddStudy(PlainStudy());
+  const std::string session = Register(MakeWorker("a"));
+  const LeaseRef killed = MustAcquire(session).lease;
+  const FinishRequest end{
+      .lease = killed,
+      .outcome = Failed{.failure_class = FailureClass::kTrainerKilled, .message = "killed"},
+      .memory = {.live_peak = MiB(100), .limit = GiB(1)}};
+  ASSERT_TRUE(scheduler_->results().FinishTrial("", end).ok());
+  Pass(absl::Minutes(10), {{session, GiB(8)}});
+  const LeaseRef again = MustAcquire(session).lease;
+  ASSERT_EQ(again.attempt, AttemptNumber{2});
+  const Measurement seen{.step = 3, .epoch = 1, .metrics = {{"score", 0.4}}};
+  ASSERT_TRUE(
+      scheduler_->results().ReportMeasurements({.lease = again, .measurements = {seen}}).ok());
+  MustAcquire(Register(MakeWorker("b")));  // trial 1, which tells nothing
+  const auto page = api_->queries().QueryTrials(
+      "plain", {.columns = {"state", "attempts", "worker", "live_bytes", "metric:score"}});
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_THAT(page->numbers, ElementsAre(0, 1));
+  EXPECT_THAT(page->columns[0].texts, ElementsAre("RUNNING"));
+  EXPECT_THAT(page->columns[1].numbers, ElementsAre(2, 1));
+  EXPECT_THAT(page->columns[2].texts, ElementsAre("a", "b"));
+  EXPECT_EQ(page->columns[3].numbers[0], MiB(100).count) << "of the first attempt";
+  EXPECT_THAT(page->columns[3].missing, ElementsAre(1));
+  EXPECT_EQ(page->columns[4].numbers[0], 0.4);
+  EXPECT_THAT(page->columns[4].missing, ElementsAre(1));
 }
 
 TEST_F(StudyApiTest, TenThousandTrialsListByPages) {
