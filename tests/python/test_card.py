@@ -3,6 +3,8 @@
 import html.parser
 
 import hpo
+from hpo import _wire
+from hpo.notebook.card import render
 
 HOSTILE = '<script>alert(1)</script>"\'&'
 
@@ -47,13 +49,19 @@ def test_it_is_drawn_anew_each_time(tmp_path):
 
 
 def test_texts_of_a_study_are_texts(tmp_path):
-    with hpo.Study(HOSTILE, {"x": hpo.uniform(0, 1)}, metric=HOSTILE, trials=2, storage=tmp_path) as study:
+    with hpo.Study("mine", {"x": hpo.uniform(0, 1)}, metric=HOSTILE, trials=2, storage=tmp_path) as study:
         trial = study.ask()
         study.tell(trial, {HOSTILE: trial["x"]})
         shown = Parts(study._repr_html_())
         assert "script" not in shown.tags
-        assert HOSTILE in shown.texts
         assert any(text.startswith(HOSTILE + " ") for text in shown.texts)
+
+
+def test_texts_that_no_rule_limits_are_texts():
+    state = _wire.message("Study")(name=HOSTILE, failure=HOSTILE, waiting_for=HOSTILE)
+    shown = Parts(render(state, _wire.message("GetHistoryResponse")()))
+    assert "script" not in shown.tags
+    assert shown.texts.count(HOSTILE) == 3
 
 
 def test_without_a_server_the_study_has_its_text(tmp_path):
