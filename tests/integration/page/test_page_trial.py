@@ -1,5 +1,7 @@
 """One trial on the page: what it shows of a trial, and what can be done with it."""
 
+import re
+
 from browser import Browser
 from harness import wait_until
 
@@ -80,11 +82,13 @@ class Trial(Browser):
         tab = self.open_trial(0)
         self.see(tab, "It runs on w0.")
         # Measurements arrive without a reload.
-        self.see(tab, "6 values")
+        line = tab.get_by_text(re.compile(r"^\d+ values"))
+        before = int(line.inner_text().split()[0])
+        wait_until(lambda: int(line.inner_text().split()[0]) > before + 4, "more measurements on the page")
         tab.get_by_role("button", name="Preempt").click()
         wait_until(lambda: len(self.trial(0)["attempts"]) > 1, "the next attempt")
         tab.get_by_role("region", name="Attempts").get_by_text("given back").wait_for()
-        tab.get_by_role("button", name="Stop …").click()
+        tab.get_by_role("main").get_by_role("button", name="Stop …").last.click()
         tab.get_by_role("dialog").get_by_label("Reason").fill("enough is known")
         tab.get_by_role("dialog").get_by_role("button", name="Stop the trial").click()
         self.see(tab, "It was cancelled: enough is known")
