@@ -131,7 +131,7 @@ class Analysis(Browser):
         tab = self.open("/studies/pair/analysis?charts=pareto.hypervolume")
         for name in ("Pareto front", "Hypervolume"):
             self.card(tab, name).locator("canvas").first.wait_for()
-        tab.get_by_label("Objective", exact=True).select_option("seconds")
+        tab.get_by_role("main").get_by_label("Objective").first.select_option("seconds")
         self.assert_looks("/studies/pair/analysis?charts=pareto.hypervolume", "Pareto front")
 
     def line(self, study, trials):

@@ -36,7 +36,7 @@ export function Ladder({ study }: { study: Study }) {
           const token = older?.token ?? page.next_page_token ?? "";
           return (
             <>
-              <p>{ladders.length === 0 ? `None of the newest ${plural(trials.length, "trial")} was planned anew.` : ladderSentence(ladders)}</p>
+              <p>{trials.length === 0 ? "There is no trial yet." : ladders.length === 0 ? `None of the newest ${plural(trials.length, "trial")} was planned anew.` : ladderSentence(ladders)}</p>
               {ladders.length > 0 && <LadderTable ladders={more ? ladders : ladders.slice(0, SHOWN)} study={study.name ?? ""} />}
               <div class="buttons">
                 {ladders.length > SHOWN && !more && (

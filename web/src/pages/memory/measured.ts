@@ -107,7 +107,7 @@ export function errorSentences(stats: ErrorStatistics, left: number): string[] {
 
 // How often trials ran out of memory although they were started.
 export function riskSentence(started: number, met: number, recovered: number): string {
-  if (started === 0) return "";
+  if (started === 0) return "No trial has started yet.";
   if (met === 0) return `None of ${plural(started, "started trial")} met an out-of-memory error.`;
   const rest = recovered === 0 ? "none of them completed" : `${count(recovered)} of them completed with smaller micro-batches`;
   return `${count(met)} of ${plural(started, "started trial")} (${percent(met / started)}) met an out-of-memory error; ${rest}.`;

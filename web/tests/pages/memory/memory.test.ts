@@ -132,7 +132,7 @@ describe("measured", () => {
     expect(statistics(measuredOf({}, "live"))).toBeUndefined();
   });
   it("says the risk", () => {
-    expect(riskSentence(0, 0, 0)).toBe("");
+    expect(riskSentence(0, 0, 0)).toBe("No trial has started yet.");
     expect(riskSentence(10, 0, 0)).toBe("None of 10 started trials met an out-of-memory error.");
     expect(riskSentence(40, 4, 3)).toBe("4 of 40 started trials (10 %) met an out-of-memory error; 3 of them completed with smaller micro-batches.");
   });
