@@ -24,6 +24,10 @@ AXE = SOURCE / "web/node_modules/axe-core/axe.min.js"
 PATIENCE_MS = 20_000
 # Two frames: what the page does after a change of the window is done.
 SETTLE = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+# What reaches beyond the window, innermost first, but for what scrolls within its place.
+WIDEST = """() => [...document.querySelectorAll("body *")].filter((one) => !one.closest(".scroll")
+    && one.getBoundingClientRect().right > document.documentElement.clientWidth).reverse().slice(0, 4)
+    .map((one) => `${one.tagName} ${one.getAttribute("class")} ${one.textContent.slice(0, 40)}`)"""
 PHONE = {"width": 360, "height": 740}
 DESK = {"width": 1280, "height": 900}
 
@@ -103,8 +107,9 @@ class Browser(Page):
 
     def assert_fits(self, tab, what):
         """The page itself does not scroll sideways."""
+        tab.evaluate(SETTLE)
         over = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        self.assertLessEqual(over, 0, f"{what} is wider than the window by {over} pixels")
+        self.assertLessEqual(over, 0, f"{what} is wider than the window by {over} pixels: {tab.evaluate(WIDEST)}")
 
     def assert_accessible(self, tab, what):
         """axe-core finds nothing serious or critical."""
