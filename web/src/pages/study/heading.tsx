@@ -4,6 +4,7 @@ import { call } from "../../api/call";
 import type { Study, StudyOrder } from "../../api/messages";
 import { mayWrite } from "../../api/session";
 import { attributeText, isFinished, stateWord, tagsOf } from "../../format/study";
+import { Long } from "../../parts/long";
 import { Dialog } from "../../parts/parts";
 import { perform } from "../../state/notices";
 import { useStudy } from "../../state/study";
@@ -22,7 +23,11 @@ export function StudyHeading({ study }: { study: Study }) {
           {tag}
         </span>
       ))}
-      {note !== "" && <span class="hint foreign">{note}</span>}
+      {note !== "" && (
+        <span class="hint">
+          <Long text={note} shown={200} />
+        </span>
+      )}
       <span class="space" />
       <Orders study={study} />
     </div>
