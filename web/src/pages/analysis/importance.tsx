@@ -90,7 +90,7 @@ export function Importance() {
 function Problem({ errors, some, retry }: { errors: (ApiError | undefined)[]; some: boolean; retry: () => void }) {
   const [first] = errors.filter((error) => error !== undefined);
   if (first === undefined) return null;
-  if (first.code === "FAILED_PRECONDITION") return some ? <p class="hint foreign">{first.message}</p> : <p class="hint">There are no importances yet: {first.message}</p>;
+  if (first.code === "FAILED_PRECONDITION") return some ? <p class="hint foreign">{first.message}</p> : <p class="hint foreign">There are no importances yet: {first.message}</p>;
   return <ErrorBox error={first} retry={retry} />;
 }
 
