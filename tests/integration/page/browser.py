@@ -26,7 +26,8 @@ PATIENCE_MS = 20_000
 SETTLE = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
 # What reaches beyond the window, innermost first, but for what scrolls within its place.
 WIDEST = """() => [...document.querySelectorAll("body *")].filter((one) => !one.closest(".scroll")
-    && one.getBoundingClientRect().right > document.documentElement.clientWidth).reverse().slice(0, 4)
+    && (one.getBoundingClientRect().right > document.documentElement.clientWidth
+        || (one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0 && getComputedStyle(one).overflowX === "visible"))).reverse().slice(0, 4)
     .map((one) => `${one.tagName} ${one.getAttribute("class")} ${one.textContent.slice(0, 40)}`)"""
 PHONE = {"width": 360, "height": 740}
 DESK = {"width": 1280, "height": 900}
