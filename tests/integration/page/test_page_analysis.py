@@ -69,12 +69,14 @@ class Analysis(Browser):
         tab.mouse.down()
         tab.mouse.move(x, box["y"] + box["height"] * 0.6, steps=6)
         tab.mouse.up()
-        self.see(tab, f"of {IMPORTED} trials are shown:")
+        # What the brush says at once; the address and the other charts follow it.
+        chosen = int(tab.locator(".readout", has_text="chosen").first.inner_text().split()[0])
+        self.see(tab, f"{chosen} of {IMPORTED} trials are shown:")
         where = self.conditions(tab)
         self.assertTrue(where, tab.url)
         matching = int(self.call("QueryTrials", {"study": "big", "where": where, "page_size": 1})[1]["matching"])
         self.assertTrue(0 < matching < IMPORTED, where)
-        self.see(tab, f"{matching} of {IMPORTED} trials are shown:")
+        self.assertEqual(matching, chosen, where)
         # The same trials as a table, and the link restores the brush.
         tab.get_by_role("link", name="These trials as a table").click()
         self.see(tab, f"of {matching}")

@@ -32,7 +32,7 @@ class Export(Browser):
         tab = self.open_file(self.folder / "toy.html")
         tab.get_by_text(f"{TRIALS} of {TRIALS} trials").first.wait_for()
         tab.get_by_role("link", name=f"trial {best}", exact=True).click()
-        tab.get_by_role("heading", name=f"Trial {best}").wait_for()
+        tab.get_by_role("heading", name=f"Trial {best}", exact=True).wait_for()
         tab.get_by_role("link", name="Trials", exact=True).click()
         tab.get_by_text(f"of {TRIALS}").first.wait_for()
         # Nothing can be changed.
