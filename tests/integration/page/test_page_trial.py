@@ -93,6 +93,23 @@ class Trial(Browser):
         tab.get_by_role("dialog").get_by_role("button", name="Stop the trial").click()
         self.see(tab, "It was cancelled: enough is known")
 
+    def test_a_server_that_is_gone_and_back(self):
+        server = self.serve()
+        self.enqueue("none")
+        tab = self.open_trial(0)
+        self.see(tab, "It waits for a worker.")
+        server.kill9()
+        self.see(tab, "The server does not answer.")
+        self.see(tab, "It waits for a worker.")
+        tab.get_by_role("button", name="Cancel …").click()
+        tab.get_by_role("dialog").get_by_role("button", name="Cancel the trial").click()
+        tab.locator(".notice.error").first.wait_for()
+        again = self.start_server("--http", f"127.0.0.1:{self.port}")
+        wait_until(lambda: "page at" in again.output(), "the server to be back")
+        tab.get_by_text("The server does not answer. What you see").wait_for(state="detached")
+        self.run_study()
+        self.see(tab, "It ran to its end.")
+
     def test_looks(self):
         self.run_both()
         self.assert_looks("/studies/toy/trials/0", "It ran to its end.")
