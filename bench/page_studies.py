@@ -26,7 +26,7 @@ parameters:
   optimizer: {{choices: [adamw, sgd, lion]}}
   layers: {{int: [2, 24]}}
 """
-BATCH = 500  # trials of a message
+BATCH = 2000  # trials of a message
 
 
 def draw(rng):

@@ -79,26 +79,37 @@ std::string ChangesOf(const EditResult& result) {
   return absl::StrJoin(changes, ", ");
 }
 
-// What waits outside of `space` and has never run; what has begun goes on from where it is.
-absl::StatusOr<std::vector<TrialRecord>> WaitingOutside(Database& database,
-                                                        const StudyRuntime& study,
-                                                        const SearchSpace& space) {
-  std::vector<TrialRecord> waiting;
-  StudyRows rows(database, study.id(), study.name());
+// What waits outside of `space` and has never run. What has begun goes on from where it is.
+absl::StatusOr<std::vector<TrialRecord>> FindWaitingOutside(const StudyRows& rows,
+                                                            const StudyRuntime& study,
+                                                            const SearchSpace& space) {
+  std::vector<TrialRecord> found;
   for (const QueuedTrial& queued : study.open.queue()) {
     if (IsWithin(space, queued.trial.params)) continue;
     HPO_ASSIGN_OR_RETURN(TrialRecord record, rows.trials.LoadTrial(queued.trial.id.number));
     const bool waits =
         record.trial.state == TrialState::kQueued && record.current_attempt == kNoAttempt;
-    if (waits) waiting.push_back(std::move(record));
+    if (waits) found.push_back(std::move(record));
   }
-  return waiting;
+  return found;
+}
+
+// The trials that CancelOutside would cancel.
+absl::Status ListWaitingOutside(const SchedulerState& state, const StudyRuntime& study,
+                                const SearchSpace& space, EditResult& result) {
+  return state.store->Read([&](Database& database) -> absl::Status {
+    const StudyRows rows(database, study.id(), study.name());
+    HPO_ASSIGN_OR_RETURN(const std::vector<TrialRecord> waiting,
+                         FindWaitingOutside(rows, study, space));
+    for (const TrialRecord& record : waiting) result.cancelled.push_back(record.trial.id.number);
+    return absl::OkStatus();
+  });
 }
 
 absl::Status CancelOutside(Database& database, const StudyRuntime& study, const SearchSpace& space,
                            absl::Time now, EditResult& result) {
   StudyRows rows(database, study.id(), study.name());
-  HPO_ASSIGN_OR_RETURN(std::vector<TrialRecord> waiting, WaitingOutside(database, study, space));
+  HPO_ASSIGN_OR_RETURN(std::vector<TrialRecord> waiting, FindWaitingOutside(rows, study, space));
   for (TrialRecord& record : waiting) {
     record.trial.state = TrialState::kCancelled;
     record.trial.outcome = Cancelled{.reason = "outside of the ranges that were edited"};
@@ -128,12 +139,7 @@ absl::StatusOr<EditResult> EditStudy(SchedulerState& state, const std::string& n
   }
   if (spec == stored) return result;
   if (validate_only) {
-    HPO_RETURN_IF_ERROR(state.store->Read([&](Database& database) -> absl::Status {
-      HPO_ASSIGN_OR_RETURN(const std::vector<TrialRecord> waiting,
-                           WaitingOutside(database, *study, spec.space));
-      for (const TrialRecord& record : waiting) result.cancelled.push_back(record.trial.id.number);
-      return absl::OkStatus();
-    }));
+    HPO_RETURN_IF_ERROR(ListWaitingOutside(state, *study, spec.space, result));
     return result;
   }
   std::unique_ptr<StudyRuntime> fresh;

@@ -39,6 +39,21 @@ class Export(Browser):
         self.assertTrue(tab.get_by_role("button", name="Pause").or_(
             tab.get_by_role("button", name="Resume")).first.is_disabled())
 
+    def test_a_study_that_goes_on_is_shown_as_it_was(self):
+        self.serve()
+        self.fill("big", 200)
+        self.hpo("export", "html", "big", "--to", self.folder / "big.html")
+        self.processes[0].terminate()
+        for place, seen in (("", "200 of"), ("/trials", "Rows 1 to 100 of 200"), ("/trials/199", "Outcome"),
+                            ("/analysis", "All 200 trials are shown."), ("/memory", "What memory cost")):
+            with self.subTest(place=place):
+                tab = self.open_file(self.folder / "big.html", f"#/studies/big{place}")
+                self.see(tab, seen)
+                self.assertEqual(tab.get_by_text("What it waits for").count(), 0, "nobody waits in a file")
+                self.assertEqual(tab.get_by_text("The server does not answer").count(), 0)
+                self.assert_fits(tab, place)
+                self.assert_accessible(tab, place)
+
     def test_texts_do_not_end_the_data(self):
         self.run_study()
         hostile = "</script><script>document.title='hacked'</script><!--"

@@ -120,7 +120,7 @@ TEST_F(EditStudyTest, WhatWaitsOutsideIsCancelledAndWhatHasBegunGoesOn) {
   const auto tried = Api().EditStudy("plain", OtherRanges("random"), /*validate_only=*/true);
   ASSERT_TRUE(tried.ok()) << tried.status();
   EXPECT_THAT(tried->cancelled, ElementsAre(TrialNumber{1})) << "what would be cancelled";
-  EXPECT_EQ(Load("plain", 1).trial.state, TrialState::kQueued);
+  EXPECT_EQ(Load("plain", 1).trial.state, TrialState::kQueued) << "nothing is stored";
   const auto edited = Api().EditStudy("plain", OtherRanges("random"));
   ASSERT_TRUE(edited.ok()) << edited.status();
   EXPECT_THAT(edited->cancelled, ElementsAre(TrialNumber{1}));
