@@ -148,13 +148,22 @@ class Fleet:
         """Waits until all workers have ended by themselves, as when their studies are finished. Returns their exit
         statuses, which are those of hpo-worker: 0 is a finished study. After `timeout` seconds: of those that have
         ended. Raises HpoError if workers have failed, with what the first of them said and where its log is."""
-        codes = self._wait_for_end(timeout)
-        failures = self._failures()
+        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        while self._runs and time.monotonic() < end:
+            self._collect(min(1.0, max(0.0, end - time.monotonic())))
+            self._fit(self._wanted())
+        codes, failures = self.statuses, self.failures
         if failures:
             raise HpoError(f"{len(failures)} of {len(codes)} workers of fleet {self.name} have failed: {failures[0]}")
         return codes
 
-    def _failures(self) -> "list[str]":
+    @property
+    def statuses(self) -> "list[int]":
+        """Exit statuses of the workers that have ended, by their number."""
+        return [self._codes[index] for index in sorted(self._codes)]
+
+    @property
+    def failures(self) -> "list[str]":
         """A sentence for each worker that did not end as a worker does: a study is finished, or work is left."""
         failed = [index for index, code in sorted(self._codes.items()) if code not in (_DONE, _STUDY_FAILED, _TRY_AGAIN)]
         return [f"{self._worker_name(index)} ended with status {self._codes[index]}: {self._said[index]}".rstrip(": ")
@@ -162,13 +171,6 @@ class Fleet:
 
     def _worker_name(self, index: int) -> str:
         return f"ray-{self.name}-{index}"
-
-    def _wait_for_end(self, timeout: "float | None") -> "list[int]":
-        end = time.monotonic() + (float("inf") if timeout is None else timeout)
-        while self._runs and time.monotonic() < end:
-            self._collect(min(1.0, max(0.0, end - time.monotonic())))
-            self._fit(self._wanted())
-        return [self._codes[index] for index in sorted(self._codes)]
 
     def scale(self, workers: int) -> None:
         """Changes the number of workers. Those that are left out save and requeue their trials."""
@@ -309,17 +311,20 @@ def run(workers: int, **given: Any) -> int:
     signal.signal(signal.SIGTERM, stop)
     own = fleet(workers, **given)
     try:
-        codes = own._wait_for_end(timeout=None)
+        own.wait()
+    except HpoError:
+        if not own.failures:  # which are printed below
+            raise
     except KeyboardInterrupt:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         print(f"fleet {own.name}: told to end; its workers save and requeue their trials", flush=True)
         own.stop()
         return _TRY_AGAIN
     own.stop()
-    print(f"fleet {own.name}: all workers have ended, with statuses {codes}", flush=True)
-    for failure in own._failures():
+    print(f"fleet {own.name}: all workers have ended, with statuses {own.statuses}", flush=True)
+    for failure in own.failures:
         print(failure, flush=True)
-    return max(codes, default=_DONE)
+    return max(own.statuses, default=_DONE)
 
 
 def resize(name: str, workers: int) -> None:
