@@ -36,10 +36,10 @@ export function cutSentence(counts: MemoryFitCount | undefined): string {
   const cut = counts?.cut;
   if (cut === undefined) return "";
   const [removed, left, lost] = [int(cut.misfits_removed), int(cut.misfits_left), int(cut.fits_lost)];
-  const parts = [`removes ${configurations(removed)} that ${removed === 1 ? "does" : "do"} not fit`];
-  if (left > 0) parts.push(`leaves ${count(left)}`);
-  parts.push(lost === 0 ? "loses none that do" : `loses ${count(lost)} that ${lost === 1 ? "does" : "do"}`);
-  return `${cutAction(cut)}: ${parts.join(", ")}.`;
+  const fits = int(counts?.fits);
+  const some = (amount: number, of: number) => (amount === of ? `all ${configurations(of)}` : `${count(amount)} of ${configurations(of)}`);
+  const cost = lost === 0 ? "none that fit" : `${count(lost)} of ${count(fits)} that fit`;
+  return `${cutAction(cut)}: removes ${some(removed, removed + left)} that do not fit, and ${cost}. Then ${left === 0 ? `all ${count(fits - lost)}` : `${count(fits - lost)} of ${count(fits - lost + left)}`} fit.`;
 }
 
 // Nothing makes the batches of a study's own program smaller; its configurations are of no model.

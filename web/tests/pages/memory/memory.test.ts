@@ -45,16 +45,16 @@ describe("capacities", () => {
 
 describe("cuts", () => {
   const counts = (description: string, left = "0", lost = "5673") => ({
-    fits: "1",
-    does_not_fit: "1",
+    fits: "20000",
+    does_not_fit: "10899",
     cut: { parameter: "train.batch_size", description, misfits_removed: "10899", misfits_left: left, fits_lost: lost },
   });
   it("are one sentence", () => {
     expect(cutSentence(counts("train.batch_size <= 16"))).toBe(
-      "Cut train.batch_size to at most 16: removes 10,899 configurations that do not fit, loses 5,673 that do.",
+      "Cut train.batch_size to at most 16: removes all 10,899 configurations that do not fit, and 5,673 of 20,000 that fit. Then all 14,327 fit.",
     );
     expect(cutSentence(counts("train.batch_size <= 16", "12", "0"))).toBe(
-      "Cut train.batch_size to at most 16: removes 10,899 configurations that do not fit, leaves 12, loses none that do.",
+      "Cut train.batch_size to at most 16: removes 10,899 of 10,911 configurations that do not fit, and none that fit. Then 20,000 of 20,012 fit.",
     );
     expect(cutSentence({ ...counts("without bert-large") })).toMatch(/^Drop bert-large from train.batch_size: /);
     expect(cutSentence(counts("something new"))).toMatch(/^Restrict train.batch_size: something new: /);
