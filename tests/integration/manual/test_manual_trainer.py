@@ -68,7 +68,7 @@ class TrainedPages(Manual):
         text, left = help_page()
         page = self.checkout / "help.md"
         page.write_text(text)
-        before = ["hpo-server --study criteria", "cp data/train.jsonl .",
+        before = ["hpo-server --study criteria --http 127.0.0.1:8080", "cp data/train.jsonl .",
                   "hpo-worker --device cpu --memory-limit 2GiB --models ~/models --data ~/data",
                   "hpo watch --until-finished"]
         self.read(page, models=["bert-base-uncased", "bert-large-uncased", "roberta-large"], before=before,
