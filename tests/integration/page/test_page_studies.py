@@ -107,7 +107,7 @@ class Studies(Browser):
         self.see(tab, "The server does not answer.")
         self.see(tab, "toy")
         self.restart(port)
-        tab.get_by_text("The server does not answer.").wait_for(state="detached")
+        tab.get_by_text("The server does not answer. What you see").wait_for(state="detached")
         self.run_study()
         self.see(tab, f"{TRIALS} of {TRIALS} trials")
 
