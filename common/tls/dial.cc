@@ -263,16 +263,8 @@ bool SpeaksTls(const std::string& address, absl::Duration timeout) {
   const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
   const SslPtr tls(SSL_new(context.get()));
   SSL_set_fd(tls.get(), *socket);
-  const absl::Cleanup forget = [] { ERR_clear_error(); };
-  for (;;) {
-    ERR_clear_error();
-    const int result = SSL_connect(tls.get());
-    if (result > 0) return true;
-    const int error = SSL_get_error(tls.get(), result);
-    const bool reads = error == SSL_ERROR_WANT_READ;
-    if (!reads && error != SSL_ERROR_WANT_WRITE) return false;
-    if (!deadline.WaitFor(*socket, reads ? POLLIN : POLLOUT)) return false;
-  }
+  const Verdict unverified{.join = &target, .why = ""};
+  return Complete(tls.get(), *socket, target, unverified, deadline, SSL_connect).ok();
 }
 
 absl::Status NeedsJoinString(absl::string_view address) {
