@@ -152,14 +152,14 @@ absl::StatusOr<FleetPlan> MakePlan(const FleetOptions& options, const std::strin
 }
 
 absl::Status StartFleet(Session& session, FleetEngine& engine, const FleetOptions& options,
-                        const Tells& tell) {
+                        const Notifies& notify) {
   HPO_ASSIGN_OR_RETURN(const FleetPlan plan,
                        MakePlan(options, session.client.address(), session.study, session.join));
   const std::string note = NoteOnCommands(session.client, plan);
   if (!options.submit) {
     HPO_ASSIGN_OR_RETURN(const std::string script, engine.Script(plan));
     session.out << script;
-    if (!note.empty()) tell("note: " + note);
+    if (!note.empty()) notify("note: " + note);
     return absl::OkStatus();
   }
   HPO_ASSIGN_OR_RETURN(SubmittedFleet submitted, engine.Submit(plan));

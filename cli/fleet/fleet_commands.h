@@ -22,12 +22,12 @@ struct FleetOptions {
   bool submit = false;
 };
 
-// Prints the script of the fleet, or with `submit` has the engine start it. `tell`: for what the
-// user should know beside the script.
+// Prints the script of the fleet, or with `submit` has the engine start it. `notify`: for
+// what the user should know and is no part of the script.
 //   InvalidArgument  an option is wrong
 //   codes of FleetEngine
 absl::Status StartFleet(Session& session, FleetEngine& engine, const FleetOptions& options,
-                        const Tells& tell);
+                        const Notifies& notify);
 
 // Shows the workers of a fleet, or of each fleet how many it has.
 //   NotFound  no such fleet: with how it has ended, where the engine knows

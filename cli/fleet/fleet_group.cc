@@ -41,12 +41,12 @@ bool Pause(absl::Duration time) {
   return ready == 0 || (ready < 0 && errno == EINTR && InterruptsSeen() == 0);
 }
 
-void Tell(const std::string& text) { std::cerr << "hpo: " << Printable(text) << "\n"; }
+void Notify(const std::string& text) { std::cerr << "hpo: " << Printable(text) << "\n"; }
 
 EngineMeans Means() {
-  return {.run = [](const ProgramCall& call) { return RunEngineProgram(call, Tell); },
+  return {.run = [](const ProgramCall& call) { return RunEngineProgram(call, Notify); },
           .pause = Pause,
-          .tell = Tell};
+          .notify = Notify};
 }
 
 void AddSize(CLI::App& command, FleetOptions& options) {
@@ -110,7 +110,7 @@ void AddNoTime(CLI::App& command, const char* why) {
 Action Starting(const std::string& engine, std::shared_ptr<FleetOptions> options) {
   return Plain([engine, options = std::move(options)](Session& session) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const std::unique_ptr<FleetEngine> made, MakeEngine(engine, Means()));
-    return StartFleet(session, *made, *options, Tell);
+    return StartFleet(session, *made, *options, Notify);
   });
 }
 

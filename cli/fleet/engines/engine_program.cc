@@ -54,13 +54,13 @@ bool EndsWithin(int process, absl::Duration time) {
 
 // Returns when the process has ended. False: it took longer than the call's patience, and was
 // ended.
-bool AwaitEnd(pid_t pid, const ProgramCall& call, const Tells& tell) {
+bool AwaitEnd(pid_t pid, const ProgramCall& call, const Notifies& notify) {
   const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
   if (process < 0) return true;  // a kernel before 5.3: Reap waits
   const absl::Cleanup close_process = [process] { close(process); };
   const absl::Duration quick = std::min(kSlow, call.patience);
   if (EndsWithin(process, quick)) return true;
-  if (!call.if_slow.empty()) tell(call.if_slow);
+  if (!call.if_slow.empty()) notify(call.if_slow);
   if (EndsWithin(process, call.patience - quick)) return true;
   kill(pid, SIGTERM);
   if (!EndsWithin(process, kGrace)) kill(pid, SIGKILL);
@@ -76,7 +76,7 @@ int Reap(pid_t pid) {
 
 }  // namespace
 
-absl::StatusOr<ProgramOutput> RunEngineProgram(const ProgramCall& call, const Tells& tell) {
+absl::StatusOr<ProgramOutput> RunEngineProgram(const ProgramCall& call, const Notifies& notify) {
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder,
                        TemporaryFolder::Create("hpo-fleet-"));
   const std::string output_path = folder->path() + "/output";
@@ -89,7 +89,7 @@ absl::StatusOr<ProgramOutput> RunEngineProgram(const ProgramCall& call, const Te
       .argv = {kEnv}, .output = output, .errors = errors, .signal_of_parents_death = SIGTERM};
   request.argv.insert(request.argv.end(), call.words.begin(), call.words.end());
   HPO_ASSIGN_OR_RETURN(const pid_t pid, Spawn(request));
-  const bool has_ended = AwaitEnd(pid, call, tell);
+  const bool has_ended = AwaitEnd(pid, call, notify);
   ProgramOutput ended{.status = Reap(pid)};
   if (!has_ended) {
     return absl::DeadlineExceededError(absl::StrCat(call.words[0], " has not answered within ",

@@ -19,11 +19,11 @@ struct ProgramOutput {
 struct ProgramCall {
   std::vector<std::string> words;                      // the program and its arguments
   absl::Duration patience = absl::InfiniteDuration();  // after which the program is ended
-  std::string if_slow;  // what the user is told where it takes seconds; empty: nothing
+  std::string if_slow;  // message to the user where it takes seconds; empty: none
 };
 
-// Tells the user how a command gets on.
-using Tells = std::function<void(const std::string& text)>;
+// Shows the user a line about the progress of a command.
+using Notifies = std::function<void(const std::string& text)>;
 
 // Runs a program, which is searched for in PATH, and waits for its end.
 //   NotFound          there is no such program
@@ -32,7 +32,7 @@ using Tells = std::function<void(const std::string& text)>;
 using RunsProgram = std::function<absl::StatusOr<ProgramOutput>(const ProgramCall& call)>;
 
 // The one that starts processes. They end with this process.
-absl::StatusOr<ProgramOutput> RunEngineProgram(const ProgramCall& call, const Tells& tell);
+absl::StatusOr<ProgramOutput> RunEngineProgram(const ProgramCall& call, const Notifies& notify);
 
 // What `program` says went wrong: the last line of its errors, or else of its output, without the
 // program's own prefix "NAME: error: ".

@@ -83,12 +83,12 @@ absl::Status EndAll(FleetEngine& engine, const EngineMeans& means, const EngineW
   if (left.empty()) return NoSuchFleet(words, name);
   const auto begin = std::chrono::steady_clock::now();
   absl::Duration paused = absl::ZeroDuration();
-  size_t num_told = 0;
+  size_t num_shown = 0;
   while (!left.empty()) {
-    if (left.size() != num_told) {
-      num_told = left.size();
-      means.tell(absl::StrCat("fleet ", name, ": ", WorkersText(num_told),
-                              " left, told to save trials and to end"));
+    if (left.size() != num_shown) {
+      num_shown = left.size();
+      means.notify(absl::StrCat("fleet ", name, ": ", WorkersText(num_shown),
+                                " left, told to save trials and to end"));
     }
     if (NumLive(left) > 0) HPO_RETURN_IF_ERROR(end(left));
     // The engine's programs may take longer than the pauses between them.

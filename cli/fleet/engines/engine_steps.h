@@ -17,7 +17,7 @@ namespace hpo::cli {
 struct EngineWords {
   absl::string_view name;     // "Slurm"
   absl::string_view missing;  // what to do where its program is not in PATH
-  absl::string_view slow;     // what the user is told where it takes seconds; empty: nothing
+  absl::string_view slow;     // message to the user where it takes seconds; empty: none
 };
 
 // The longest time in which an engine's program lists workers.

@@ -39,7 +39,7 @@ struct EngineMeans {
   RunsProgram run;
   // Waits for so long; false: the user wants the command to end.
   std::function<bool(absl::Duration)> pause;
-  Tells tell;
+  Notifies notify;
 };
 
 struct NamedWorker {

@@ -41,10 +41,10 @@ TEST(RunEngineProgram, EndsOneThatTakesTooLong) {
 
 TEST(RunEngineProgram, SaysWhatIsSlow) {
   std::vector<std::string> told;
-  const auto tell = [&told](const std::string& text) { told.push_back(text); };
-  ASSERT_TRUE(RunEngineProgram({.words = {"true"}, .if_slow = "starting"}, tell).ok());
+  const auto notify = [&told](const std::string& text) { told.push_back(text); };
+  ASSERT_TRUE(RunEngineProgram({.words = {"true"}, .if_slow = "starting"}, notify).ok());
   EXPECT_THAT(told, testing::IsEmpty());
-  ASSERT_TRUE(RunEngineProgram({.words = {"sleep", "3.2"}, .if_slow = "starting"}, tell).ok());
+  ASSERT_TRUE(RunEngineProgram({.words = {"sleep", "3.2"}, .if_slow = "starting"}, notify).ok());
   EXPECT_THAT(told, testing::ElementsAre("starting"));
 }
 

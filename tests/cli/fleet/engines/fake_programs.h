@@ -26,7 +26,7 @@ class FakePrograms {
                   ++num_pauses;
                   return !is_interrupted;
                 },
-            .tell = [this](const std::string& text) { told.push_back(text); }};
+            .notify = [this](const std::string& text) { told.push_back(text); }};
   }
 
   std::vector<std::string> calls;        // the words of each, joined by blanks
