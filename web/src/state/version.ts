@@ -13,41 +13,40 @@ export function concerns(change: TrialChange | undefined, numbers: readonly numb
   return change === undefined || (change.trial !== undefined && numbers.includes(int(change.trial.number)));
 }
 
-// Grows when one of the trials changed, at most each `pace_ms`.
-export function useTrialsVersion(live: LiveStudy, numbers: readonly number[], pace_ms: number): ReadonlySignal<number> {
+// Grows at most each `pace_ms` after a step that `follow` reports; it returns how to stop.
+function usePacedVersion(pace_ms: number, follow: (step: () => void) => () => void, inputs: readonly unknown[]): ReadonlySignal<number> {
   const version = useSignal(0);
   useEffect(() => {
-    const refresh = paced(() => {
+    const step = paced(() => {
       version.value += 1;
     }, pace_ms);
-    const stop = live.onChange((change) => {
-      if (concerns(change, numbers)) refresh();
-    });
+    const stop = follow(step);
     return () => {
       stop();
-      refresh.cancel();
+      step.cancel();
     };
-  }, [live, numbers.join(",")]);
+  }, inputs);
   return version;
+}
+
+// Grows when one of the trials changed, at most each `pace_ms`.
+export function useTrialsVersion(live: LiveStudy, numbers: readonly number[], pace_ms: number): ReadonlySignal<number> {
+  const follow = (step: () => void) =>
+    live.onChange((change) => {
+      if (concerns(change, numbers)) step();
+    });
+  return usePacedVersion(pace_ms, follow, [live, numbers.join(",")]);
 }
 
 // Grows as the study goes on, at most each 10 s, for what is dear to read.
 export function useSlowVersion(): ReadonlySignal<number> {
   const live = useStudy();
-  const slow = useSignal(0);
-  useEffect(() => {
-    const step = paced(() => {
-      slow.value += 1;
-    }, SLOW_MS);
+  const follow = (step: () => void) => {
     let first = true;
-    const stop = live.version.subscribe(() => {
+    return live.version.subscribe(() => {
       if (!first) step();
       first = false;
     });
-    return () => {
-      stop();
-      step.cancel();
-    };
-  }, [live]);
-  return slow;
+  };
+  return usePacedVersion(SLOW_MS, follow, [live]);
 }

@@ -38,8 +38,9 @@ export function cutSentence(counts: MemoryFitCount | undefined): string {
   const [removed, left, lost] = [int(cut.misfits_removed), int(cut.misfits_left), int(cut.fits_lost)];
   const fits = int(counts?.fits);
   const some = (amount: number, of: number) => (amount === of ? `all ${configurations(of)}` : `${count(amount)} of ${configurations(of)}`);
+  const kept = count(fits - lost);
   const cost = lost === 0 ? "none that fit" : `${count(lost)} of ${count(fits)} that fit`;
-  return `${cutAction(cut)}: removes ${some(removed, removed + left)} that do not fit, and ${cost}. Then ${left === 0 ? `all ${count(fits - lost)}` : `${count(fits - lost)} of ${count(fits - lost + left)}`} fit.`;
+  return `${cutAction(cut)}: removes ${some(removed, removed + left)} that do not fit, and ${cost}. Then ${left === 0 ? `all ${kept}` : `${kept} of ${count(fits - lost + left)}`} fit.`;
 }
 
 // Nothing makes the batches of a study's own program smaller; its configurations are of no model.
