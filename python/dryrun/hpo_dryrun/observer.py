@@ -209,7 +209,7 @@ class Observer:
         self._modules.use_devices(self._peaks.used_devices())
         self._all_stepped = self._all_stepped or not self._waiting_optimizers()
         was_enough = self._steps.enough
-        self._steps.step(self._peaks.take(), time.time(), self._all_stepped)
+        self._steps.step(self._peaks.take(), time.time(), time.process_time(), self._all_stepped)
         if self._steps.enough and not was_enough:
             progress = epochs.progress()
             if progress is not None:

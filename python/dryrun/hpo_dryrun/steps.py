@@ -9,6 +9,7 @@ ALIKE_STEPS = 3
 ALIKE_SHARE = 0.005  # two peaks are alike that differ by less
 MOST_STEPS = 30  # where steps differ, as with texts of any length
 WAIT_S = (1.0, 10.0)  # bounds of the time for which an evaluation is awaited, and of its own
+EPOCH_WAIT_S = 60.0  # bound of the time for which the end of an epoch is awaited
 
 
 def _larger(one, other):
@@ -39,8 +40,9 @@ class Steps:
     where there are more of them than before every other step: else they belong to the step, as a teacher's do.
     Enough has been seen after three steps whose peaks are alike, or 30 steps, or the number that was asked for.
     Then an evaluation is awaited, unless one has been seen, for as long as the steps took, at least a second and
-    at most ten. Where the epoch is known to end in about ten seconds, the steps up to the third one of the next epoch
-    are awaited, for 20 s at most. An evaluation that begins in that time runs until it ends, or for as long again.
+    at most ten. Where the epoch is known to end within about ten seconds of processor time, which does not depend on
+    what else the machine does, the steps up to the third one of the next epoch are awaited, for a minute at most. An
+    evaluation that begins in that time runs until it ends, or for as long again, 20 s at most.
     """
 
     def __init__(self, wanted=None, wait=WAIT_S):
@@ -52,8 +54,8 @@ class Steps:
         self._in_load = True
         self._forward_only = False
         self._began = None
-        self._stepped_at = None
-        self._shortest_s = math.inf  # from one step to the next
+        self._stepped_at = None  # (time, processor time)
+        self._shortest = (math.inf, math.inf)  # from one step to the next: seconds, seconds of processor time
         self._enough_at = None
         self._evaluation_at = None
         self._last_awaited = math.inf  # number of the step after which no evaluation is awaited
@@ -96,18 +98,20 @@ class Steps:
             if self.enough and self._evaluation_at is None and self._is_evaluation(self._part):
                 self._evaluation_at = now
                 self._enough_at = now
+                self._patience = min(self._patience, 2 * self._wait[1])
 
     def changes(self, with_gradients):
         """Whether a forward pass that begins now, with gradients or without, begins another part."""
         return self._in_load or self._forward_only == with_gradients
 
-    def step(self, peaks, now, all_optimizers_stepped=True):
-        """An optimizer has stepped."""
+    def step(self, peaks, now, processor_s, all_optimizers_stepped=True):
+        """An optimizer has stepped. `processor_s`: what the program has used until now."""
         self._in_load = False
         self._began = now if self._began is None else self._began
+        at = (now, processor_s)
         if self._stepped_at is not None:
-            self._shortest_s = min(self._shortest_s, now - self._stepped_at)
-        self._stepped_at = now
+            self._shortest = tuple(min(known, end - begin) for known, end, begin in zip(self._shortest, at, self._stepped_at))
+        self._stepped_at = at
         self._forward_only = False
         self.boundary(peaks)
         self._parts.append(self._part)
@@ -121,8 +125,9 @@ class Steps:
     def expect_end_of_epoch(self, taken, batches):
         """`taken` of the epoch's `batches` have been taken. Called when enough has been seen."""
         left = steps_left(self.count, taken, batches)
-        if left * self._shortest_s <= self._wait[1]:
-            self._patience = max(self._patience, 2 * self._wait[1])
+        seconds, processor_s = (left * shortest for shortest in self._shortest)
+        if seconds <= EPOCH_WAIT_S and processor_s <= self._wait[1]:
+            self._patience = EPOCH_WAIT_S
             self._last_awaited = self.count + left + ALIKE_STEPS
 
     def _is_enough(self, all_optimizers_stepped):

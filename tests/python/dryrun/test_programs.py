@@ -45,7 +45,8 @@ def test_it_ends_when_it_has_seen_enough(trained):
 
 def test_an_evaluation_at_the_end_of_a_longer_epoch_is_awaited():
     found = document(["--gpu", "a100"], [*TRAINING, "--batches", "300", "--batch", "8"])["gpus"][0]
-    assert found["evaluation"] and 300 <= found["steps"] < 600
+    assert found["evaluation"], found["steps"]
+    assert 300 <= found["steps"] < 600
 
 
 def test_an_evaluation_that_would_take_long_to_come_is_named():

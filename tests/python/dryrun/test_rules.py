@@ -20,10 +20,11 @@ def peaks(mib):
 
 
 class Program:
-    """Says to Steps what a program would, a second for each thing."""
+    """Says to Steps what a program would, a second for each thing, of which a processor works for `share`."""
 
-    def __init__(self, **options):
+    def __init__(self, share=1.0, **options):
         self.steps = Steps(**options)
+        self.share = share
         self.now = 0.0
 
     def forward(self, with_gradients, mib=0):
@@ -36,7 +37,7 @@ class Program:
 
     def step(self, mib, all_stepped=True):
         self.now += 1
-        self.steps.step(peaks(mib), self.now, all_stepped)
+        self.steps.step(peaks(mib), self.now, self.share * self.now, all_stepped)
         return self.steps.is_over(self.now)
 
 
@@ -59,8 +60,14 @@ def test_three_alike_steps_are_enough_and_an_evaluation_is_awaited():
 
 
 def test_the_end_of_an_epoch_is_awaited_where_it_comes_soon():
-    for batches in (7, 12):  # three of them are taken, in two seconds each
-        program = Program(wait=(2, 10))
+    awaited_steps = {  # three of the batches are taken, in two seconds each
+        (7, 1.0): 6,  # to the third step of the next epoch
+        (12, 1.0): 2,  # as long as the steps took
+        (12, 0.5): 11,  # other processes have half of the processor
+        (100, 0.01): 2,  # the program waits for its data
+    }
+    for (batches, share), expected in awaited_steps.items():
+        program = Program(share, wait=(2, 10))
         for _ in range(3):
             program.forward(True, 70)
             program.step(80)
@@ -68,7 +75,7 @@ def test_the_end_of_an_epoch_is_awaited_where_it_comes_soon():
         awaited = 0
         while not program.forward(True, 70) and not program.step(80):
             awaited += 1
-        assert awaited == (6 if batches == 7 else 2), "to the third step of the next epoch; as long as the steps took"
+        assert awaited == expected, (batches, share)
     assert steps_left(steps=5, taken=20, batches=30) == 3, "four batches for each step"
     assert steps_left(steps=0, taken=2, batches=30) == 14
 
