@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 
 LARGE = "large"
 STUDY = """name: {name}
@@ -129,9 +130,23 @@ def latency(client, slow, cpu_s):
     return statistics.quantiles(times, n=100)[98], cores
 
 
+def wait_for(url, patience_s=60):
+    """Until something answers there."""
+    end = time.monotonic() + patience_s
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=patience_s):
+                return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
 @contextlib.contextmanager
-def optuna_dashboard(optuna, folder, trials=2000):
-    """optuna-dashboard over a study of so many trials; its address."""
+def optuna_dashboard(folder, trials=2000):
+    """optuna-dashboard over a study of `trials` trials; its address."""
+    import optuna  # pylint: disable=import-outside-toplevel
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     storage = f"sqlite:///{folder}/optuna.db"
     study = optuna.create_study(storage=storage, study_name="peer")
@@ -143,11 +158,13 @@ def optuna_dashboard(optuna, folder, trials=2000):
         params={"lr": 10 ** rng.uniform(-6, -2), "dropout": rng.uniform(0, 0.5), "layers": rng.randint(2, 24)},
         distributions=floats, value=rng.random()) for _ in range(trials)])
     port = 20_000 + os.getpid() % 20_000
-    running = subprocess.Popen([sys.executable, "-m", "optuna_dashboard", storage, "--host", "127.0.0.1", "--port",
-                                str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    program = os.path.join(os.path.dirname(sys.executable), "optuna-dashboard")
+    running = subprocess.Popen([program, storage, "--host", "127.0.0.1", "--port", str(port)],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        time.sleep(8)
-        yield f"http://127.0.0.1:{port}"
+        url = f"http://127.0.0.1:{port}"
+        wait_for(url)
+        yield url
     finally:
         running.terminate()
         running.wait()
