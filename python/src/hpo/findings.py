@@ -13,7 +13,36 @@ from .space import Domain
 
 _PAGE = 1000
 _ROWS = 20_000  # of a table
+_METHODS = {"ped-anova": "PED_ANOVA", "fanova": "FANOVA"}
 _STATES = ("queued", "running", "completed", "pruned", "failed", "cancelled")
+
+
+def importance_messages(channel: _wire.Channel, study: str, metric: "str | None", method: str = "ped-anova") -> "list[Any]":
+    """The server's messages ParameterImportance, the largest share first: with the fifth and the ninety-fifth
+    percentile of each share over resamples of the trials."""
+    if method not in _METHODS:
+        raise InvalidInput(f"study.importances: method: expected one of {', '.join(_METHODS)}, got {method!r}")
+    chosen = _wire.number("ImportanceMethod", f"IMPORTANCE_METHOD_{_METHODS[method]}")
+    request = _wire.message("GetImportanceRequest")(study=study, metric=metric or "", method=chosen)
+    try:
+        return list(channel.call("AnalysisService/GetImportance", request).parameters)
+    except HpoError as error:
+        raise HpoError(f"study.importances: {error}") from None
+
+
+def read_columns(channel: _wire.Channel, study: str, names: "list[str]", where: "tuple[str, ...]" = ()) -> "dict[str, list[float]]":
+    """Columns of numbers of the trials for which all conditions hold, in order; NaN where a trial has no value.
+    Names and conditions are those of QueryTrials (proto/hpo/v1/study.proto)."""
+    request: Any = _wire.message("QueryTrialsRequest")(study=study, columns=names, where=where, page_size=_ROWS)
+    found: "dict[str, list[float]]" = {name: [] for name in names}
+    while True:
+        answer = channel.call("StudyService/QueryTrials", request)
+        for name, column in zip(names, answer.columns):
+            missing = set(column.missing)
+            found[name] += [math.nan if row in missing else float(value) for row, value in enumerate(column.numbers)]
+        request.page_token = answer.next_page_token
+        if not request.page_token:
+            return found
 
 
 class Findings:
@@ -144,36 +173,8 @@ class Findings:
     def importances(self, metric: "str | None" = None, *, method: str = "ped-anova") -> "dict[str, float]":
         """The share of each parameter in what moved the metric (of an objective; default: the first), the
         largest first; they add up to 1. `method`: "ped-anova" or "fanova". Needs a few completed trials."""
-        return {str(one.parameter): float(one.share) for one in self.importance_messages(metric, method)}
-
-    def importance_messages(self, metric: "str | None" = None, method: str = "ped-anova") -> "list[Any]":
-        """The server's messages ParameterImportance, the largest share first: with the fifth and the
-        ninety-fifth percentile of each share over resamples of the trials."""
-        methods = {"ped-anova": "PED_ANOVA", "fanova": "FANOVA"}
-        if method not in methods:
-            raise InvalidInput(f"study.importances: method: expected one of {', '.join(methods)}, got {method!r}")
-        chosen = _wire.number("ImportanceMethod", f"IMPORTANCE_METHOD_{methods[method]}")
-        request = _wire.message("GetImportanceRequest")(study=self.name, metric=metric or "", method=chosen)
-        try:
-            return list(self.channel.call("AnalysisService/GetImportance", request).parameters)
-        except HpoError as error:
-            raise HpoError(f"study.importances: {error}") from None
-
-    def columns(self, names: "list[str]", where: "tuple[str, ...]" = ()) -> "dict[str, list[float]]":
-        """Columns of numbers of the trials for which all conditions hold, in order; NaN where a trial has no value.
-        Names and conditions are those of QueryTrials (proto/hpo/v1/study.proto)."""
-        request: Any = _wire.message("QueryTrialsRequest")(
-            study=self.name, columns=names, where=where, page_size=_ROWS)
-        found: "dict[str, list[float]]" = {name: [] for name in names}
-        while True:
-            answer = self.channel.call("StudyService/QueryTrials", request)
-            for name, column in zip(names, answer.columns):
-                missing = set(column.missing)
-                found[name] += [math.nan if row in missing else float(value)
-                                for row, value in enumerate(column.numbers)]
-            request.page_token = answer.next_page_token
-            if not request.page_token:
-                return found
+        shares = importance_messages(self.channel, self.name, metric, method)
+        return {str(one.parameter): float(one.share) for one in shares}
 
     def dataframe(self) -> Any:
         """A pandas DataFrame with a row for each trial: number, state, value, why, times, then

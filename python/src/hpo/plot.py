@@ -5,6 +5,7 @@ import math
 from typing import Any, Sequence
 
 from .errors import HpoError, InvalidInput
+from .findings import importance_messages, read_columns
 from .records import TrialRecord
 from .space import Domain
 from .study import Study
@@ -67,7 +68,7 @@ def history(study: Study, metric: "str | None" = None, ax: Any = None) -> Any:
 def importances(study: Study, metric: "str | None" = None, ax: Any = None) -> Any:
     """The share of each parameter in what moved the metric, with the fifth to the ninety-fifth percentile of it
     over resamples of the trials."""
-    shares = study.importance_messages(metric)[::-1]
+    shares = importance_messages(study.channel, study.name, metric)[::-1]
     axes = _axes(ax, f"{study.name}: what moved {_objective(study, metric)[0]}")
     around = [[max(0.0, one.share - one.low) for one in shares], [max(0.0, one.high - one.share) for one in shares]]
     axes.barh([one.parameter for one in shares], [one.share for one in shares], xerr=around, ecolor=_GREY)
@@ -147,8 +148,8 @@ def _spread(values: "Sequence[float]", low: "float | None" = None, high: "float 
 
 def memory(study: Study, ax: Any = None) -> Any:
     """The peak of memory of each trial's last run, and the limit; trials that ran out of memory are crosses."""
-    table = study.columns(["number", "live_bytes", "limit_bytes"], ("live_bytes>0",))
-    over_memory = set(study.columns(["number"], ("why=out_of_memory",))["number"])
+    table = read_columns(study.channel, study.name, ["number", "live_bytes", "limit_bytes"], ("live_bytes>0",))
+    over_memory = set(read_columns(study.channel, study.name, ["number"], ("why=out_of_memory",))["number"])
     peaks = [(int(number), peak, number in over_memory) for number, peak in zip(table["number"], table["live_bytes"])]
     limit = max((one for one in table["limit_bytes"] if one > 0), default=0.0)
     axes = _axes(ax, f"{study.name}: memory")
