@@ -113,6 +113,10 @@ inline constexpr Limit kPageLimit = {1000, "a page", "studies or trials", "refus
 inline constexpr Limit kTableLimit = {20'000, "a page", "rows of a table of trials", "refused",
                                       "it has columns instead of messages"};
 
+inline constexpr Limit kTableTextLimit = {
+    300, "bytes", "how a trial ended, in a table of trials", "shortened in its middle",
+    "a page of 20,000 of them fits into a message; `hpo trial show` has the whole"};
+
 inline constexpr Limit kHistoryLimit = {10'000, "a history", "trials for a chart", "refused",
                                         "a chart has fewer pixels"};
 

@@ -60,15 +60,14 @@ class RowOrder {
       : column_(column), largest_first_(largest_first) {
     if (column_ == nullptr) return;
     // Numbers come before texts, and null is no value.
-    std::map<std::string, int> ranks;
-    for (const ParamValue& other : column_->others()) {
-      if (SortedBy(other)) ranks[FormatParam(other)] = 0;
+    std::vector<std::pair<std::string, size_t>> texts;
+    ranks_.resize(column_->others().size(), kLast);
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      if (SortedBy(column_->others()[i])) texts.emplace_back(FormatParam(column_->others()[i]), i);
     }
+    std::sort(texts.begin(), texts.end());
     int next = 1;
-    for (auto& [text, rank] : ranks) rank = next++;
-    for (const ParamValue& other : column_->others()) {
-      ranks_.push_back(SortedBy(other) ? ranks[FormatParam(other)] : kLast);
-    }
+    for (const auto& [text, place] : texts) ranks_[place] = next++;
   }
 
   struct Key {

@@ -9,6 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/base/limits.h"
+#include "common/study/outcome_text.h"
 #include "common/study/trial_fields.h"
 
 namespace hpo::server {
@@ -42,6 +44,14 @@ std::optional<ParamValue> WhyOf(const Trial& trial) {
     return std::string(Name(failed->failure_class));
   }
   return std::nullopt;
+}
+
+// How it ended, in a line, where it has no result.
+std::optional<ParamValue> MessageOf(const Trial& trial) {
+  const bool has_result = !trial.outcome || std::holds_alternative<Completed>(*trial.outcome) ||
+                          std::holds_alternative<StoppedByPruner>(*trial.outcome);
+  if (has_result) return std::nullopt;
+  return Shortened(DescribeOutcome(*trial.outcome), kTableTextLimit);
 }
 
 // All that WhyOf may say.
@@ -87,10 +97,9 @@ Metrics MetricsOf(const Trial& trial) {
 }  // namespace
 
 int32_t Column::CodeOf(const ParamValue& value) {
-  const auto known = std::find(others_.begin(), others_.end(), value);
-  if (known != others_.end()) return static_cast<int32_t>(known - others_.begin());
-  others_.push_back(value);
-  return static_cast<int32_t>(others_.size() - 1);
+  const auto [place, is_new] = places_.try_emplace(value, static_cast<int32_t>(others_.size()));
+  if (is_new) others_.push_back(value);
+  return place->second;
 }
 
 void Column::Set(size_t row, const std::optional<ParamValue>& value) {
@@ -145,13 +154,14 @@ void TrialColumns::Set(const TableRow& stored) {
       Seconds(trial.ended),
       ParamValue(stored.num_attempts),
       stored.worker.empty() ? std::nullopt : std::optional<ParamValue>(stored.worker),
+      MessageOf(trial),
+      ParamValue(trial.violation),
       Known(stored.predicted),
       Known(peak),
       Known(memory.live_peak),
       Known(memory.reserved_peak),
       Known(memory.device_peak),
-      Known(memory.limit),
-      ParamValue(trial.violation)};
+      Known(memory.limit)};
   static_assert(std::size(fields) == std::size(kTableFields));
   for (size_t i = 0; i < fields_.size(); ++i) fields_[i].Set(row, fields[i]);
   for (const auto& [name, held] : trial.params) parameters_[name].Set(row, held);
@@ -192,7 +202,9 @@ FieldFacts TrialColumns::FactsOf(const std::string& name) const {
   FieldFacts facts = column->Facts();
   // Texts, also where no trial has one yet.
   if (column == FieldNamed("why")) facts.words = WordsForWhy();
-  if (column == FieldNamed("worker")) facts.only_numbers = false;
+  for (const char* const name : {"worker", "message"}) {
+    if (column == FieldNamed(name)) facts.only_numbers = false;
+  }
   return facts;
 }
 

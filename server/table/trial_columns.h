@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "common/selection/trial_condition.h"
 #include "common/space/params.h"
@@ -17,7 +18,7 @@
 
 namespace hpo::server {
 
-// Values of one field. A value is a number, one of few others (texts, booleans, null), or missing.
+// Values of one field. A value is a number, another (text, boolean, null), or missing.
 class Column {
  public:
   // What a row has where it has no number.
@@ -28,7 +29,7 @@ class Column {
   std::optional<ParamValue> At(size_t row) const;
 
   double NumberAt(size_t row) const { return row < numbers_.size() ? numbers_[row] : 0.0; }
-  // kNumber, kMissing, or a place in others().
+  // kNumber, kMissing, or a place in others(), which has each value once.
   int32_t CodeAt(size_t row) const { return row < codes_.size() ? codes_[row] : kMissing; }
   const std::vector<ParamValue>& others() const { return others_; }
   FieldFacts Facts() const;
@@ -39,13 +40,15 @@ class Column {
   std::vector<double> numbers_;
   std::vector<int32_t> codes_;
   std::vector<ParamValue> others_;
+  absl::flat_hash_map<ParamValue, int32_t> places_;  // in others_
 };
 
 // The fields that every table has beside parameters and metrics.
 inline constexpr const char* kTableFields[] = {
-    "number",         "state",        "why",         "value",           "time",       "started",
-    "ended",          "attempts",     "worker",      "predicted_bytes", "peak_bytes", "live_bytes",
-    "reserved_bytes", "device_bytes", "limit_bytes", "violation"};
+    "number",       "state",           "why",        "value",      "time",
+    "started",      "ended",           "attempts",   "worker",     "message",
+    "violation",    "predicted_bytes", "peak_bytes", "live_bytes", "reserved_bytes",
+    "device_bytes", "limit_bytes"};
 
 // How a trial's row is shown and told apart, beside its fields.
 enum class RowKind : uint8_t {

@@ -168,6 +168,33 @@ TEST(TablePage, ColumnsAreNumbersOrTextsAndSayWhatIsMissing) {
   EXPECT_THAT(page.all_columns, SizeIs(16 + 2 + 1));
 }
 
+TEST(TablePage, AMessageSaysInALineHowATrialEndedThatHasNoResult) {
+  TrialColumns columns = Some();
+  TableRow failed = Row(5, TrialState::kFailed, std::nullopt, std::string("a"));
+  failed.trial.outcome =
+      Failed{.message = "Traceback (most recent call last):\n  File\nKeyError: 'f1'"};
+  columns.Set(failed);
+  TableRow pruned = Row(6, TrialState::kPruned, std::nullopt, std::string("a"));
+  pruned.trial.outcome =
+      OutOfMemory{.predicted = true, .limit = Bytes{1 << 30}, .needed = Bytes{2 << 30}};
+  columns.Set(pruned);
+  TableRow cancelled = Row(7, TrialState::kCancelled, std::nullopt, std::string("a"));
+  cancelled.trial.outcome = Cancelled{.reason = std::string(5000, 'y')};
+  columns.Set(cancelled);
+  const TablePage page =
+      MakeTablePage(columns, Study(), {.sort = "message", .columns = {"message"}}).value();
+  EXPECT_THAT(page.numbers, ElementsAre(5, 6, 1, 7, 0, 2, 3, 4));
+  const TableColumn& messages = page.columns.front();
+  ASSERT_TRUE(messages.is_text);
+  EXPECT_EQ(messages.texts[0], "KeyError: 'f1'");
+  EXPECT_EQ(messages.texts[1], "not started: needs 2.0 GiB, allowed 1.0 GiB");
+  EXPECT_EQ(messages.texts[2], "x");
+  EXPECT_LE(messages.texts[3].size(), 300U);
+  EXPECT_THAT(messages.texts[3], HasSubstr("bytes left out"));
+  EXPECT_THAT(messages.missing, ElementsAre(4, 5, 6, 7));
+  EXPECT_THAT(NumbersOf(columns, {.where = {"message=x"}}), ElementsAre(1));
+}
+
 TEST(TablePage, MemoryIsThatOfTheLastAttemptThatMeasured) {
   TrialColumns columns = Some();
   TableRow measured = Row(5, TrialState::kCompleted, 0.5, std::string("a"));
