@@ -47,7 +47,15 @@ absl::StatusOr<TableRow> TableRows::Read(const Statement& row) const {
   return read;
 }
 
-absl::Status TableRows::Visit(std::optional<TrialNumber> number,
+absl::StatusOr<TrialNumber> TableRows::Last() const {
+  Statement row =
+      database_.Prepare("SELECT coalesce(max(number), ?2) FROM trial WHERE study_id = ?1");
+  row.Bind(study_id_, kNoTrial.value);
+  HPO_RETURN_IF_ERROR(row.Next().status());
+  return TrialNumber{row.Int(0)};
+}
+
+absl::Status TableRows::Visit(TrialNumber first, TrialNumber last,
                               const std::function<void(const TableRow&)>& visit) const {
   // The attempt that tells about the trial comes by one search; earlier ones are looked at only
   // where there are some.
@@ -56,12 +64,13 @@ absl::Status TableRows::Visit(std::optional<TrialNumber> number,
       "a.memory "
       "ELSE (SELECT m.memory FROM attempt AS m WHERE m.study_id = ?1 AND m.number = t.number AND "
       "m.memory IS NOT NULL ORDER BY m.attempt DESC LIMIT 1) END FROM (SELECT ",
-      ColumnNames<TrialRecord>(), " FROM trial WHERE study_id = ?1",
-      number ? " AND number = ?2" : "",
-      ") AS t LEFT JOIN attempt AS a ON a.study_id = ?1 AND a.number = t.number AND a.attempt = "
+      ColumnNames<TrialRecord>(),
+      " FROM trial WHERE study_id = ?1 AND "
+      "number BETWEEN ?2 AND ?3) AS t LEFT JOIN attempt AS a ON a.study_id = ?1 AND a.number = "
+      "t.number AND a.attempt = "
       "CASE t.result_attempt WHEN 0 THEN t.current_attempt ELSE t.result_attempt END "
       "ORDER BY t.number"));
-  number ? rows.Bind(study_id_, number->value) : rows.Bind(study_id_);
+  rows.Bind(study_id_, first.value, last.value);
   for (;;) {
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
     if (!row) return absl::OkStatus();

@@ -34,9 +34,12 @@ class TableRows {
   TableRows(Database& database, int64_t study_id, std::string study)
       : database_(database), study_id_(study_id), study_(std::move(study)) {}
 
-  // Calls `visit` with each trial, or with the one of this number; those that cannot be read say
+  // The largest number of a trial, or kNoTrial.
+  absl::StatusOr<TrialNumber> Last() const;
+
+  // Calls `visit` with each trial from `first` to `last`, in order; those that cannot be read say
   // so.
-  absl::Status Visit(std::optional<TrialNumber> number,
+  absl::Status Visit(TrialNumber first, TrialNumber last,
                      const std::function<void(const TableRow&)>& visit) const;
 
  private:

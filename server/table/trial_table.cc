@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/base/status.h"
+#include "common/threads/parallel.h"
 #include "server/storage/event_log.h"
 #include "server/storage/records.h"
 #include "server/table/table_rows.h"
@@ -12,6 +13,7 @@ namespace hpo::server {
 namespace {
 
 constexpr int kEventBatch = 4096;
+constexpr int64_t kPart = 4096;  // trials that one thread reads at once
 // So many changes at once (an import) are read faster with all trials; and older events may have
 // been forgotten.
 constexpr int64_t kMostChanges = 20'000;
@@ -29,11 +31,43 @@ absl::StatusOr<std::set<TrialNumber>> ChangedAfter(const EventLog& events, int64
   }
 }
 
+// Sets all trials, which are read in parts at the same time: most of it is to parse JSON.
+absl::Status ReadAll(const Store& store, const StudyRuntime& study, TrialColumns& columns) {
+  TrialNumber last = kNoTrial;
+  HPO_RETURN_IF_ERROR(store.Read([&](Database& database) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(last, TableRows(database, study.id(), study.name()).Last());
+    return absl::OkStatus();
+  }));
+  absl::Mutex taking;
+  absl::Status status;
+  const auto take = [&](const TableRow& row) {
+    const absl::MutexLock lock(&taking);
+    columns.Set(row);
+  };
+  const auto read_part = [&](size_t part) {
+    const TrialNumber first{static_cast<int64_t>(part) * kPart};
+    const absl::Status read = store.Read([&](Database& database) {
+      return TableRows(database, study.id(), study.name())
+          .Visit(first, {first.value + kPart - 1}, take);
+    });
+    const absl::MutexLock lock(&taking);
+    status.Update(read);
+  };
+  ForEachInParallel(static_cast<size_t>((last.value + kPart) / kPart), read_part);
+  return status;
+}
+
 }  // namespace
 
 absl::Status TrialTable::Refresh(const Store& store, const StudyRuntime& study) {
   const int64_t last = study.changes.last();
   if (last == sequence_) return absl::OkStatus();
+  if (sequence_ < 0 || last - sequence_ > kMostChanges) {
+    HPO_RETURN_IF_ERROR(ReadAll(store, study, columns_));
+    // What is committed meanwhile is read again: its events come after `last`.
+    sequence_ = last;
+    return absl::OkStatus();
+  }
   return store.Read([&](Database& database) -> absl::Status {
     mutex_.AssertHeld();
     const TableRows rows(database, study.id(), study.name());
@@ -41,17 +75,11 @@ absl::Status TrialTable::Refresh(const Store& store, const StudyRuntime& study) 
       mutex_.AssertHeld();
       columns_.Set(row);
     };
-    if (sequence_ < 0 || last - sequence_ > kMostChanges) {
-      HPO_RETURN_IF_ERROR(rows.Visit(std::nullopt, take));
-      // What is committed meanwhile is read again: its events come after `last`.
-      sequence_ = last;
-      return absl::OkStatus();
-    }
     int64_t sequence = sequence_;
     HPO_ASSIGN_OR_RETURN(const std::set<TrialNumber> changed,
                          ChangedAfter(EventLog(database, study.id()), sequence));
     for (const TrialNumber number : changed) {
-      HPO_RETURN_IF_ERROR(rows.Visit(number, take));
+      HPO_RETURN_IF_ERROR(rows.Visit(number, number, take));
     }
     sequence_ = std::max(sequence, last);
     return absl::OkStatus();
