@@ -1,6 +1,6 @@
 // Pages whose code is read when they are first shown.
 import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { ApiError } from "./api/call";
 import { ErrorBox, Loading } from "./parts/parts";
 
@@ -13,9 +13,9 @@ export function lazy(read: () => Promise<ComponentType<PageProps>>): LazyPage {
   return function Lazy(props: PageProps) {
     const [failed, setFailed] = useState(false);
     const [, setRead] = useState(false);
+    const reading = useMemo(read, []);
     useEffect(() => {
-      if (found !== undefined) return;
-      read().then(
+      reading.then(
         (page) => {
           found = page;
           setRead(true);

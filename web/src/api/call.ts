@@ -95,6 +95,23 @@ export const server: Source = {
 
 let source: Source = server;
 
+// For so long an answer that was asked for ahead is taken.
+const AHEAD_MS = 5000;
+const ahead = new Map<string, Promise<unknown>>();
+
+function keyOf(method: Method, request: unknown): string {
+  return `${method} ${JSON.stringify(request)}`;
+}
+
+// Asks for what the page will want in a moment, while its code is read: the next such call gets this answer.
+export function askAhead<M extends Method>(method: M, request: Request<M>): void {
+  const key = keyOf(method, request);
+  const answer = source.call(method, request);
+  answer.catch(() => {}); // whoever takes it sees the error
+  ahead.set(key, answer);
+  setTimeout(() => ahead.delete(key), AHEAD_MS);
+}
+
 // An exported page has its data with it; called once, before anything is read.
 export function useSource(other: Source): void {
   source = other;
@@ -109,5 +126,8 @@ export function call<M extends Method>(
   request: Request<M>,
   abort?: AbortSignal,
 ): Promise<Answer<M>> {
-  return source.call(method, request, abort);
+  const key = keyOf(method, request);
+  const asked = ahead.get(key) as Promise<Answer<M>> | undefined;
+  ahead.delete(key);
+  return asked ?? source.call(method, request, abort);
 }

@@ -4,6 +4,7 @@ import { createContext } from "preact";
 import { useContext, useEffect, useMemo } from "preact/hooks";
 import { call, reconnects, type ApiError } from "../api/call";
 import { follow } from "../api/events";
+import { studyRequest } from "../api/first";
 import type { Study, TrialChange } from "../api/messages";
 import { paced } from "./pace";
 
@@ -40,7 +41,7 @@ export class Live implements LiveStudy {
   async start(): Promise<void> {
     this.unfollow();
     try {
-      this.study.value = (await call("StudyService/GetStudy", { name: this.name })).study;
+      this.study.value = (await call("StudyService/GetStudy", studyRequest(this.name))).study;
       this.error.value = undefined;
     } catch (error) {
       this.error.value = error as ApiError;

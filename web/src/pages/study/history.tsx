@@ -1,6 +1,7 @@
 // The optimization history: trials by state, and the best value so far.
 import { useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
+import { historyRequest } from "../../api/first";
 import type { GetHistoryResponse, Study } from "../../api/messages";
 import { double, int } from "../../api/values";
 import type { Colour } from "../../charts/colours";
@@ -44,7 +45,7 @@ export function historyPoints(history: GetHistoryResponse, objective: number): H
 
 export function History({ study }: { study: Study }) {
   const live = useStudy();
-  const reading = useReading("StudyService/GetHistory", { study: live.name }, live.version);
+  const reading = useReading("StudyService/GetHistory", historyRequest(live.name), live.version);
   return (
     <Read reading={reading} what="the history">
       {(history) => <HistoryChart study={study} history={history} />}

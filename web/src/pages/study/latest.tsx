@@ -1,4 +1,5 @@
 // The trials that ran last, as they change.
+import { latestRequest } from "../../api/first";
 import type { Study, Trial } from "../../api/messages";
 import { double, int, instant } from "../../api/values";
 import { number } from "../../format/format";
@@ -8,11 +9,9 @@ import { Link, studyPath } from "../../router";
 import { useReading } from "../../state/reading";
 import { useStudy } from "../../state/study";
 
-const SHOWN = 8;
-
 export function LatestTrials({ study }: { study: Study }) {
   const live = useStudy();
-  const reading = useReading("StudyService/ListTrials", { study: live.name, newest_first: true, page_size: SHOWN }, live.version);
+  const reading = useReading("StudyService/ListTrials", latestRequest(live.name), live.version);
   const metric = study.objectives?.[0]?.metric ?? "value";
   return (
     <Card title="Latest trials" aside={<Link to={studyPath(live.name, "trials")}>All trials</Link>}>
