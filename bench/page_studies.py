@@ -27,6 +27,18 @@ parameters:
   optimizer: {{choices: [adamw, sgd, lion]}}
   layers: {{int: [2, 24]}}
 """
+# What asktell_speed searches.
+RUNNING = """name: {name}
+objective: {{metric: value, direction: minimize}}
+trainer: {{task: custom, epochs: 1}}
+budget: {{trials: 100000000}}
+sampler: {{type: random, seed: 1}}
+memory: {{policy: "off"}}
+parameters:
+  lr: {{float: [1.0e-5, 1.0e-1], log: true}}
+  layers: {{int: [1, 12]}}
+  kind: {{choices: [a, b]}}
+"""
 BATCH = 2000  # trials of a message
 
 
@@ -97,17 +109,14 @@ class Asking:
 @contextlib.contextmanager
 def asking(build, server, study):
     """A client of a study, which is created where it is not there."""
-    server.call("StudyService/CreateStudy", {"yaml": STUDY.format(name=study), "origin": study})
+    server.call("StudyService/CreateStudy", {"yaml": RUNNING.format(name=study), "origin": study})
     with contextlib.closing(Asking(build, server.address, study)) as client:
         yield client
 
 
-SECONDS = 8.0  # of one side of a pair
-
-
-def latency(client, slow, cpu_s):
-    """The 99th percentile of `client`'s acquire + finish in ms while `slow` ends a trial each second, and the
-    processor cores of the server in an equally long time in which nothing but that happens."""
+@contextlib.contextmanager
+def a_trial_ends_each_second(slow):
+    """While it lasts, by the client `slow`."""
     ended = threading.Event()
 
     def end_trials():
@@ -117,17 +126,26 @@ def latency(client, slow, cpu_s):
     ends = threading.Thread(target=end_trials)
     ends.start()
     try:
-        begin, used = time.monotonic(), cpu_s()
-        time.sleep(SECONDS)
-        cores = (cpu_s() - used) / (time.monotonic() - begin)
-        times, end = [], time.monotonic() + SECONDS
-        while time.monotonic() < end:
-            times += client.run(5)
-            time.sleep(0.02)
+        yield
     finally:
         ended.set()
         ends.join()
-    return statistics.quantiles(times, n=100)[98], cores
+
+
+def cores_used(cpu_s, seconds):
+    """Processor cores of a server, whose processor seconds are cpu_s()."""
+    begin, used = time.monotonic(), cpu_s()
+    time.sleep(seconds)
+    return (cpu_s() - used) / (time.monotonic() - begin)
+
+
+def times_of(client, seconds):
+    """Milliseconds of each acquire + finish, one after the other, with pauses."""
+    times, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        times += client.run(5)
+        time.sleep(0.02)
+    return times
 
 
 def wait_for(url, patience_s=60):

@@ -24,9 +24,6 @@ export interface StageInput {
   colour: Colour;
 }
 
-// A brush's frame as the browser's tools, and tests/measure_brush.py, show it.
-const BRUSH_FRAME = "brush frame";
-
 export class Stage {
   private layout: Layout;
   private ranges: Map<string, Range>;
@@ -79,10 +76,7 @@ export class Stage {
     if (this.asked !== 0) return;
     this.asked = requestAnimationFrame(() => {
       this.asked = 0;
-      const start = performance.now();
       this.paint();
-      performance.clearMeasures(BRUSH_FRAME);
-      performance.measure(BRUSH_FRAME, { start });
     });
   }
 

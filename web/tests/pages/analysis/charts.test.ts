@@ -76,7 +76,7 @@ describe("parallel coordinates", () => {
     expect(extentOf(whole, undefined)).toEqual([0, 1]);
   });
 
-  // A frame has 16 ms. The rest of it is the browser's: tests/measure_brush.py has that.
+  // A frame has 16 ms. The rest of it is the browser's: bench/page has that.
   it("filters 10,000 trials and lays out their lines within a frame", () => {
     const mask = new Uint8Array(rows);
     const layout = layOut(lines.axes.length, 1200, 400);
