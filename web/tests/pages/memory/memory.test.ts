@@ -172,7 +172,7 @@ describe("trials over the frontier", () => {
     { name: "model", domain: { categorical_domain: { choices: [{ string_value: "a" }, { string_value: "b" }] } } },
     { name: "lr", domain: { float_domain: { low: 0, high: 1 } } },
   ];
-  const grid: Grid = { x: "batch", y: "length", xs: [8, 16], ys: [128, 256], needed: [1, 1, 1, 1], gpus: [] };
+  const grid: Grid = { x: "batch", y: "length", xs: [8, 16], ys: [128, 256], smooth: { x: false, y: false }, needed: [1, 1, 1, 1], gpus: [] };
   const answer: QueryTrialsResponse = {
     numbers: [3, 2, 1],
     columns: [
@@ -201,5 +201,8 @@ describe("trials over the frontier", () => {
     const all = marksOf(answer, grid, params, ["model"], true);
     expect(all.shown.map(({ number }) => number)).toEqual([3, 2]);
     expect(all.shown[1]?.x).toBe(0.5);
+    // Along a number, a mark stays where its value is.
+    const smooth = marksOf(answer, { ...grid, smooth: { x: true, y: false } }, params, ["model"], false);
+    expect(smooth.shown[0]?.x).toBe(0);
   });
 });
