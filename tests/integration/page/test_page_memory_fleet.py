@@ -61,7 +61,7 @@ class Space(Browser):
         tab = self.open_memory()
         frontier = region(tab, "Out-of-memory frontier")
         frontier.get_by_role("img", name="Required memory over tok.max_length and train.batch_size").wait_for()
-        frontier.get_by_label("Across").select_option("train.batch_size")
+        frontier.get_by_label("Horizontal axis").select_option("train.batch_size")
         frontier.get_by_role("img", name="Required memory over train.batch_size and tok.max_length").wait_for()
         frontier.locator("fieldset select").select_option("bert-base-uncased")
         box = frontier.locator("canvas").bounding_box()
@@ -73,7 +73,7 @@ class Space(Browser):
         self.assertIn("train.batch_size", saved.value.path().read_text())
         # A choice that the server refuses can be taken back.
         tab = self.open("/studies/toy/memory?x=nothing")
-        tab.get_by_role("button", name="Take back the choices of the frontier").click()
+        tab.get_by_role("button", name="Reset the choices of the frontier").click()
         tab.get_by_role("img", name="Required memory over tok.max_length").wait_for()
 
     def test_looks(self):
@@ -91,13 +91,13 @@ class Measured(Browser):
         tab = self.open("/studies/toy/memory")
         region(tab, "What fits").wait_for()
         self.assertEqual(tab.get_by_role("button", name="Try again").count(), 0)
-        region(tab, "What memory cost").wait_for()
+        region(tab, "GPU time lost").wait_for()
 
     def test_ladders_measurements_and_hours(self):
         self.serve()
         self.run_study(environment={"HPO_FAKE_OOM_ABOVE": "200", "HPO_FAKE_RECOVER": "1"})
         tab = self.open("/studies/toy/memory")
-        ladder = region(tab, "Re-plan ladder")
+        ladder = region(tab, "Recovery from out-of-memory errors")
         ladder.get_by_role("link", name="trial 5", exact=True).wait_for()
         scatter = region(tab, "Predicted and measured memory")
         for measure in scatter.get_by_role("group", name="What was measured").get_by_role("button").all():
@@ -106,7 +106,7 @@ class Measured(Browser):
         region(tab, "GPU hours by use").get_by_role("cell", name="useful").wait_for()
         ladder.get_by_role("link", name="trial 5", exact=True).click()
         tab.get_by_role("heading", name="Trial 5", exact=True).wait_for()
-        self.assert_looks("/studies/toy/memory", "Re-plan ladder")
+        self.assert_looks("/studies/toy/memory", "Recovery from out-of-memory errors")
 
     def test_memory_is_read_anew_as_trials_end(self):
         self.serve()
