@@ -41,6 +41,8 @@ class Space(Browser):
         self.assertEqual(len(said["models"]), 2, said)
         fits.get_by_role("rowheader", name="bert-base-uncased", exact=True).wait_for()
         self.see(tab, "The search space has 32 configurations that differ in memory.")
+        fits.get_by_role("columnheader", name="Fit with smaller micro-batches").wait_for()
+        self.see(tab, "Which parameter to cut for 12 GiB" if "cut" in said["gpus"][0]["literal"] else "All 32 configurations fit with the full batch.")
         gpus = tab.get_by_role("group", name="Memory of GPUs")
         gpus.get_by_role("button", name="8 GiB").first.click()
         fits.get_by_role("columnheader", name="Fit 8 GiB").wait_for()
@@ -70,7 +72,9 @@ class Space(Browser):
         self.assertIn("bert-base-uncased", tab.url)
         with tab.expect_download() as saved:
             frontier.get_by_role("button", name="Save “Out-of-memory frontier” as SVG").click()
-        self.assertIn("train.batch_size", saved.value.path().read_text())
+        picture = saved.value.path().read_text()
+        for word in ("train.batch_size", "Required memory (100 %: limit of 12 GiB)"):
+            self.assertIn(word, picture)
         # A choice that the server refuses can be taken back.
         tab = self.open("/studies/toy/memory?x=nothing")
         tab.get_by_role("button", name="Reset the choices of the frontier").click()

@@ -168,7 +168,7 @@ function ShareCell({ counts }: { counts: MemoryFitCount | undefined }) {
       <span class="state">
         {percent(fits / total)} <small>({count(fits)})</small>
       </span>
-      <Bar fits={fits / total} unknown={unknown / total} label={`${count(fits)} fit, ${count(misfits)} do not fit, ${count(unknown)} are unknown`} />
+      <Bar fits={fits / total} unknown={unknown / total} label={`${count(fits)} fit, ${count(misfits)} do not fit${unknown > 0 ? `, ${count(unknown)} are unknown` : ""}`} />
     </>
   );
 }
@@ -179,7 +179,6 @@ function Bar({ fits, unknown, label }: { fits: number; unknown: number; label: s
   const stripes = Array.from({ length: Math.ceil((to - from) / 4) }, (_, index) => from + 4 * index);
   return (
     <svg class="fitbar" role="img" aria-label={label} viewBox="0 0 100 6" preserveAspectRatio="none">
-      <title>{label}</title>
       <rect x="0" y="0" width={from} height="6" />
       {stripes.map((x) => (
         <rect key={x} class="unknown" x={x} y="0" width={Math.min(1.6, to - x)} height="6" />
