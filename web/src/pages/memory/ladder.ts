@@ -29,7 +29,10 @@ function stepOf(plan: MemoryPlan, before: MemoryPlan | undefined): Step {
 // knows them), and the last.
 export function attemptPlans(attempt: Attempt): MemoryPlan[] {
   const replans = (attempt.memory_records ?? []).filter(({ stage }) => stage === "replan").map(({ plan }) => plan);
-  const plans = [attempt.plan, ...replans, attempt.final_plan].filter((plan) => plan !== undefined);
+  const known = [attempt.plan, ...replans, attempt.final_plan].filter((plan) => plan !== undefined);
+  // A program that says nothing of its plan has a single sample as its last one.
+  const batch = int(known[0]?.effective_batch);
+  const plans = known.filter((plan) => int(plan.effective_batch) === batch || int(plan.effective_batch) > 1);
   return plans.filter((plan, index) => index === 0 || !samePlan(plan, plans[index - 1]));
 }
 

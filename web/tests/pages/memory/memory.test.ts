@@ -186,6 +186,9 @@ describe("ladder", () => {
   it("has each plan once, in order", () => {
     expect(stepsOf(trial).map(({ text }) => text)).toEqual(["512", "2 × 256", "3 × 134 + 110", "3 × 134 + 110, activation checkpointing"]);
   });
+  it("has no step to a plan that nobody reported", () => {
+    expect(stepsOf({ attempts: [{ plan: plan(512), final_plan: { effective_batch: "1", micro_batch: "1" } }] }).map(({ text }) => text)).toEqual(["512"]);
+  });
   it("has the trials that stepped down", () => {
     const ladders = laddersOf([trial, { number: "8", attempts: [{ plan: plan(512) }] }, {}]);
     expect(ladders.map(({ trial: { number }, ooms }) => [number, ooms])).toEqual([["7", 2]]);
