@@ -63,7 +63,7 @@ function terms(fit: GetMemoryFitResponse, policy: string): string[] {
   if ((fit.gpus ?? []).some(hasUnknown)) {
     sentences.push("Unknown (striped in the bars): no model of the memory, dry run or earlier trial says what the configuration requires on this GPU.");
   }
-  return [sentences.join(" "), POLICIES[policy] ?? ""].filter((text) => text !== "");
+  return [sentences.join(" "), isSplit(fit) || policy === "off" ? (POLICIES[policy] ?? "") : ""].filter((text) => text !== "");
 }
 
 function hasUnknown({ literal, planned }: MemoryFitGpu): boolean {
