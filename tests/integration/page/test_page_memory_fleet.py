@@ -41,6 +41,8 @@ class Space(Browser):
         self.assertEqual(len(said["models"]), 2, said)
         fits.get_by_role("rowheader", name="bert-base-uncased", exact=True).wait_for()
         self.see(tab, "The search space has 32 configurations that differ in memory.")
+        fits.get_by_role("columnheader", name="Fit with smaller micro-batches").wait_for()
+        self.see(tab, "Which parameter to cut for 12 GiB" if "cut" in said["gpus"][0]["literal"] else "All 32 configurations fit with the full batch.")
         gpus = tab.get_by_role("group", name="Memory of GPUs")
         gpus.get_by_role("button", name="8 GiB").first.click()
         fits.get_by_role("columnheader", name="Fit 8 GiB").wait_for()
@@ -61,7 +63,7 @@ class Space(Browser):
         tab = self.open_memory()
         frontier = region(tab, "Out-of-memory frontier")
         frontier.get_by_role("img", name="Required memory over tok.max_length and train.batch_size").wait_for()
-        frontier.get_by_label("Across").select_option("train.batch_size")
+        frontier.get_by_label("Horizontal axis").select_option("train.batch_size")
         frontier.get_by_role("img", name="Required memory over train.batch_size and tok.max_length").wait_for()
         frontier.locator("fieldset select").select_option("bert-base-uncased")
         box = frontier.locator("canvas").bounding_box()
@@ -70,10 +72,12 @@ class Space(Browser):
         self.assertIn("bert-base-uncased", tab.url)
         with tab.expect_download() as saved:
             frontier.get_by_role("button", name="Save “Out-of-memory frontier” as SVG").click()
-        self.assertIn("train.batch_size", saved.value.path().read_text())
+        picture = saved.value.path().read_text()
+        for word in ("train.batch_size", "Required memory (100 %: limit of 12 GiB)"):
+            self.assertIn(word, picture)
         # A choice that the server refuses can be taken back.
         tab = self.open("/studies/toy/memory?x=nothing")
-        tab.get_by_role("button", name="Take back the choices of the frontier").click()
+        tab.get_by_role("button", name="Reset the choices of the frontier").click()
         tab.get_by_role("img", name="Required memory over tok.max_length").wait_for()
 
     def test_looks(self):
@@ -91,13 +95,13 @@ class Measured(Browser):
         tab = self.open("/studies/toy/memory")
         region(tab, "What fits").wait_for()
         self.assertEqual(tab.get_by_role("button", name="Try again").count(), 0)
-        region(tab, "What memory cost").wait_for()
+        region(tab, "GPU time lost").wait_for()
 
     def test_ladders_measurements_and_hours(self):
         self.serve()
         self.run_study(environment={"HPO_FAKE_OOM_ABOVE": "200", "HPO_FAKE_RECOVER": "1"})
         tab = self.open("/studies/toy/memory")
-        ladder = region(tab, "Re-plan ladder")
+        ladder = region(tab, "Recovery from out-of-memory errors")
         ladder.get_by_role("link", name="trial 5", exact=True).wait_for()
         scatter = region(tab, "Predicted and measured memory")
         for measure in scatter.get_by_role("group", name="What was measured").get_by_role("button").all():
@@ -106,7 +110,7 @@ class Measured(Browser):
         region(tab, "GPU hours by use").get_by_role("cell", name="useful").wait_for()
         ladder.get_by_role("link", name="trial 5", exact=True).click()
         tab.get_by_role("heading", name="Trial 5", exact=True).wait_for()
-        self.assert_looks("/studies/toy/memory", "Re-plan ladder")
+        self.assert_looks("/studies/toy/memory", "Recovery from out-of-memory errors")
 
     def test_memory_is_read_anew_as_trials_end(self):
         self.serve()

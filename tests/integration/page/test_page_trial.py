@@ -87,7 +87,7 @@ class Trial(Browser):
         wait_until(lambda: int(line.inner_text().split()[0]) > before + 4, "more measurements on the page")
         tab.get_by_role("button", name="Preempt").click()
         wait_until(lambda: len(self.trial(0)["attempts"]) > 1, "the next attempt")
-        tab.get_by_role("region", name="Attempts").get_by_text("given back").wait_for()
+        tab.get_by_role("region", name="Attempts").get_by_role("cell", name="released", exact=True).wait_for()
         tab.get_by_role("main").get_by_role("button", name="Stop …").last.click()
         tab.get_by_role("dialog").get_by_label("Reason").fill("enough is known")
         tab.get_by_role("dialog").get_by_role("button", name="Stop the trial").click()

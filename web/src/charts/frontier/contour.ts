@@ -1,25 +1,32 @@
 // Lines that part what fits a limit from what does not, in places of cells: cell (0, 0) has its
-// middle at (0, 0).
-import { fitOf, indexOf, isNumeric, type Grid, type GridGpu } from "./grid";
+// middle at (0, 0). The middle of each cell lies on the side of its verdict.
+import { fitOf, indexOf, type Grid, type GridGpu } from "./grid";
 
 export type Segment = [x1: number, y1: number, x2: number, y2: number];
 
-// Where required memory equals the limit. Between numbers it is interpolated, as required memory
-// grows evenly with them; between choices the line follows the cells.
-export function limitLines(grid: Grid, usable: number): Segment[] {
-  if (!isNumeric(grid.xs) || !isNumeric(grid.ys)) {
-    return stepLines(grid, (index) => {
-      const needed = grid.needed[index] ?? 0;
-      return needed === 0 ? undefined : needed <= usable;
-    });
-  }
-  const columns = grid.xs.length;
-  const rows = grid.ys.length;
-  const lines: Segment[] = [];
-  for (let row = -1; row < rows; row += 1) {
-    for (let column = -1; column < columns; column += 1) lines.push(...squareLines(grid, usable, column, row));
-  }
-  return lines;
+// How far a cell is beyond a limit: at most 0 inside, undefined where it is unknown.
+type Over = (index: number) => number | undefined;
+
+// On a middle itself a line would part nothing, and of infinite distances none is interpolated.
+const [LEAST, MOST] = [1e-3, 9];
+
+// Between what fits with the full batch and what does not. Along parameters with values between
+// those of the cells it lies where required memory equals the limit, which is interpolated; along
+// choices it follows the borders of cells.
+export function limitLines(grid: Grid, gpu: GridGpu): Segment[] {
+  const over: Over = (index) => {
+    const fit = fitOf(gpu, index);
+    if (fit === "unknown") return undefined;
+    const beyond = Math.log((grid.needed[index] ?? 0) / gpu.usable);
+    return fit === "whole" ? Math.max(-MOST, Math.min(-LEAST, beyond)) : Math.min(MOST, Math.max(LEAST, beyond));
+  };
+  return grid.smooth.x && grid.smooth.y ? contourLines(grid, over) : stepLines(grid, over);
+}
+
+// Between what smaller micro-batches make fit and what nothing makes fit.
+export function plannedLines(grid: Grid, gpu: GridGpu): Segment[] {
+  const sides: Partial<Record<string, number>> = { split: -1, none: 1 };
+  return stepLines(grid, (index) => sides[fitOf(gpu, index)]);
 }
 
 // Cells reach half a place beyond the middles of the first and the last one; there their values go on.
@@ -27,19 +34,28 @@ function place(index: number, length: number): number {
   return Math.min(length - 0.5, Math.max(-0.5, index));
 }
 
-function squareLines(grid: Grid, usable: number, column: number, row: number): Segment[] {
+function contourLines(grid: Grid, over: Over): Segment[] {
+  const lines: Segment[] = [];
+  for (let row = -1; row < grid.ys.length; row += 1) {
+    for (let column = -1; column < grid.xs.length; column += 1) lines.push(...squareLines(grid, over, column, row));
+  }
+  return lines;
+}
+
+function squareLines(grid: Grid, over: Over, column: number, row: number): Segment[] {
   const columns = grid.xs.length;
   const rows = grid.ys.length;
-  const corners = [
+  const corners: { x: number; y: number; over: number }[] = [];
+  for (const [x = 0, y = 0] of [
     [column, row],
     [column + 1, row],
     [column + 1, row + 1],
     [column, row + 1],
-  ].map(([x = 0, y = 0]) => {
-    const index = indexOf(grid, Math.min(columns - 1, Math.max(0, x)), Math.min(rows - 1, Math.max(0, y)));
-    return { x: place(x, columns), y: place(y, rows), over: Math.log((grid.needed[index] ?? 0) / usable) };
-  });
-  if (corners.some(({ over }) => !Number.isFinite(over))) return [];
+  ]) {
+    const beyond = over(indexOf(grid, Math.min(columns - 1, Math.max(0, x)), Math.min(rows - 1, Math.max(0, y))));
+    if (beyond === undefined) return [];
+    corners.push({ x: place(x, columns), y: place(y, rows), over: beyond });
+  }
   const crossings: [number, number][] = [];
   corners.forEach((from, side) => {
     const to = corners[(side + 1) % 4] ?? from;
@@ -55,39 +71,45 @@ function squareLines(grid: Grid, usable: number, column: number, row: number): S
   return lines;
 }
 
-// Between what fits a GPU in some plan and what fits in none; nothing where no cell is run with
-// smaller micro-batches, as under the policy "strict".
-export function plannedLines(grid: Grid, gpu: GridGpu): Segment[] {
-  if (!grid.needed.some((_, index) => fitOf(grid, gpu, index) === "split")) return [];
-  return stepLines(grid, (index) => {
-    const fit = fitOf(grid, gpu, index);
-    return fit === "unknown" ? undefined : fit !== "none";
-  });
+// Part of a lane of cells, from one place of the other axis to another.
+interface Stretch {
+  from: number;
+  to: number;
+  inside: boolean | undefined;
 }
 
-function stepLines(grid: Grid, inside: (index: number) => boolean | undefined): Segment[] {
+// Lanes of cells run along the axis that is smooth, else upwards; lines cross them at the borders of
+// cells, or between their middles where the axis is smooth.
+function stepLines(grid: Grid, over: Over): Segment[] {
+  const across = grid.smooth.x && !grid.smooth.y;
+  const lanes = across ? grid.ys.length : grid.xs.length;
+  const stretches = Array.from({ length: lanes }, (_, lane) => laneStretches(grid, over, across, lane));
   const lines: Segment[] = [];
-  const differ = (a: number, b: number) => {
-    const [one, other] = [inside(a), inside(b)];
-    return one !== undefined && other !== undefined && one !== other;
-  };
-  for (let row = 0; row < grid.ys.length; row += 1) {
-    for (let column = 0; column < grid.xs.length; column += 1) {
-      const here = indexOf(grid, column, row);
-      if (column + 1 < grid.xs.length && differ(here, indexOf(grid, column + 1, row))) lines.push([column + 0.5, row - 0.5, column + 0.5, row + 0.5]);
-      if (row + 1 < grid.ys.length && differ(here, indexOf(grid, column, row + 1))) lines.push([column - 0.5, row + 0.5, column + 0.5, row + 0.5]);
-    }
-  }
+  const draw = (lane1: number, along1: number, lane2: number, along2: number) => lines.push(across ? [along1, lane1, along2, lane2] : [lane1, along1, lane2, along2]);
+  const differ = (one: Stretch, other: Stretch) => one.inside !== undefined && other.inside !== undefined && one.inside !== other.inside;
+  stretches.forEach((lane, at) => {
+    lane.forEach((one, index) => {
+      const next = lane[index + 1];
+      if (next !== undefined && differ(one, next)) draw(at - 0.5, one.to, at + 0.5, one.to);
+      for (const other of stretches[at + 1] ?? []) {
+        const [from, to] = [Math.max(one.from, other.from), Math.min(one.to, other.to)];
+        if (from < to && differ(one, other)) draw(at + 0.5, from, at + 0.5, to);
+      }
+    });
+  });
   return lines;
 }
 
-// Where a line's name is written: its end that is furthest to the right, of equal ones the highest.
-export function labelPlace(lines: readonly Segment[]): [number, number] | undefined {
-  let best: [number, number] | undefined;
-  for (const [x1, y1, x2, y2] of lines) {
-    for (const end of [[x1, y1], [x2, y2]] as [number, number][]) {
-      if (best === undefined || end[0] > best[0] || (end[0] === best[0] && end[1] > best[1])) best = end;
-    }
-  }
-  return best;
+function laneStretches(grid: Grid, over: Over, across: boolean, lane: number): Stretch[] {
+  const length = across ? grid.xs.length : grid.ys.length;
+  const smooth = across ? grid.smooth.x : grid.smooth.y;
+  const beyond = Array.from({ length }, (_, at) => over(across ? indexOf(grid, at, lane) : indexOf(grid, lane, at)));
+  let from = -0.5;
+  return beyond.map((here, at) => {
+    const next = beyond[at + 1];
+    const crossed = smooth && here !== undefined && next !== undefined && here > 0 !== next > 0;
+    const stretch = { from, to: at + (crossed ? here / (here - next) : 0.5), inside: here === undefined ? undefined : here <= 0 };
+    from = stretch.to;
+    return stretch;
+  });
 }

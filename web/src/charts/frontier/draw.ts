@@ -2,13 +2,15 @@
 import { scalarText, type Scalar } from "../../api/values";
 import { bytes, number } from "../../format/format";
 import { LOOKS, type Letter } from "../../parts/states";
-import { drawAxes, drawColourBar, innerBox, share, within, type Box, type Scale } from "../axes";
+import { drawAxes, innerBox, share, within, type Box, type Scale } from "../axes";
 import type { Colour } from "../colours";
 import { drawMark } from "../mark";
 import { FONT, textWidth, type Pen } from "../pen";
-import { ramp, rampSteps, type Ground } from "../ramp";
-import { labelPlace, limitLines, plannedLines, type Segment } from "./contour";
-import { fitOf, indexOf, type Grid } from "./grid";
+import type { Ground } from "../ramp";
+import { limitLines, plannedLines, type Segment } from "./contour";
+import { fitOf, type Grid } from "./grid";
+import { LABEL_HEIGHT, placeLabels, STRIP, type Wanted } from "./labels";
+import { dots, drawLegend, fillOf, hatch, inkOn, legendHeight, LINES, type Entry } from "./legend";
 
 export interface Mark {
   number: number; // of the trial
@@ -17,16 +19,22 @@ export interface Mark {
   y: number;
 }
 
-export interface Picture {
+// What the room of the picture depends on.
+export interface View {
   grid: Grid;
-  words: string[]; // of the GPUs
-  focus: number; // the GPU whose misfits are hatched
+  words: readonly string[]; // of the GPUs
+  focus: number; // the GPU that colours and hatching are about
+}
+
+export interface Picture extends View {
   marks: readonly Mark[];
   ground: Ground;
   at: number | undefined; // the cell that is pointed at
 }
 
-const BAR_ROOM = 34;
+// Below the cells, ticks and the axis's name; of it, innerBox leaves all but GAP free.
+const AXIS = 48;
+const GAP = 6;
 
 export interface Frame {
   box: Box;
@@ -38,10 +46,42 @@ function axisWords(values: readonly Scalar[]): string[] {
   return values.map((value) => (typeof value === "number" ? number(value, 4) : scalarText(value)));
 }
 
-export function frameOf(grid: Grid, width: number, height: number): Frame {
-  const x: Scale = { kind: "choice", choices: axisWords(grid.xs) };
-  const y: Scale = { kind: "choice", choices: axisWords(grid.ys) };
-  return { box: innerBox(width, height - BAR_ROOM, y), x, y };
+// What the picture has of lines and patterns.
+function entriesOf({ grid, words, focus }: View): Entry[] {
+  const gpu = grid.gpus[focus];
+  if (gpu === undefined) return [];
+  const word = words[focus] ?? "";
+  const fits = new Set(grid.needed.map((_, index) => fitOf(gpu, index)));
+  const entries: (Entry | false)[] = [
+    limitLines(grid, gpu).length > 0 && { sign: "limit", word: `limit of ${word}, full batch` },
+    plannedLines(grid, gpu).length > 0 && { sign: "planned", word: `limit of ${word}, smaller micro-batches` },
+    grid.gpus.some((other, index) => index !== focus && limitLines(grid, other).length > 0) && { sign: "other", word: "limit of another GPU, full batch" },
+    fits.has("none") && { sign: "none", word: `does not fit ${word}` },
+    fits.has("unknown") && { sign: "unknown", word: `unknown for ${word}` },
+  ];
+  return entries.filter((entry) => entry !== false);
+}
+
+// Of the whole picture: wide cells are high enough for a figure and marks.
+export function pictureHeight(view: View, width: number): number {
+  const cells = Math.min(526, Math.max(266, Math.min(width * 0.62, view.grid.ys.length * 46 + 50)));
+  return cells + roomOf(view, width);
+}
+
+// Of what is above and below the chart.
+function roomOf(view: View, width: number): number {
+  return STRIP + GAP + legendHeight(entriesOf(view), legendWidth(width));
+}
+
+function legendWidth(width: number): number {
+  return width - 28;
+}
+
+export function frameOf(view: View, width: number, height: number): Frame {
+  const x: Scale = { kind: "choice", choices: axisWords(view.grid.xs) };
+  const y: Scale = { kind: "choice", choices: axisWords(view.grid.ys) };
+  const box = innerBox(width, height - roomOf(view, width), y);
+  return { box: { ...box, top: box.top + STRIP }, x, y };
 }
 
 export function toX({ box, x }: Frame, place: number): number {
@@ -60,110 +100,79 @@ export function cellAt(grid: Grid, { box }: Frame, px: number, py: number): { co
   return inside ? { column, row } : undefined;
 }
 
-export interface Range {
-  low: number;
-  high: number;
-}
-
-export function neededRange(grid: Grid): Range | undefined {
-  const known = grid.needed.filter((needed) => needed > 0);
-  return known.length === 0 ? undefined : { low: Math.min(...known), high: Math.max(...known) };
-}
-
-// Sizes differ by factors, so that colours follow the logarithm.
-export function shade(needed: number, { low, high }: Range): number {
-  return high > low ? Math.log(needed / low) / Math.log(high / low) : 0.5;
-}
-
-// Black or white, whichever is read better on a colour "#rrggbb".
-export function inkOn(colour: string): string {
-  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
-    const part = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
-    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
-  });
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#000000" : "#ffffff";
-}
-
 export function drawFrontier(pen: Pen, width: number, height: number, colour: Colour, picture: Picture): void {
-  const { grid, ground } = picture;
-  const frame = frameOf(grid, width, height);
-  const range = neededRange(grid);
+  const { grid, ground, words, focus } = picture;
+  const frame = frameOf(picture, width, height);
+  const gpu = grid.gpus[focus];
   drawAxes(pen, frame.box, frame.x, frame.y, { x: grid.x, y: grid.y, xTicks: frame.box.width / 90, yTicks: frame.box.height / 24 }, colour);
-  if (range === undefined) return;
+  if (gpu === undefined) return;
   within(pen, frame.box, () => {
-    drawCells(pen, frame, picture, range, colour);
+    drawCells(pen, frame, picture, colour);
     drawLines(pen, frame, picture, colour);
     drawMarks(pen, frame, picture, colour);
     if (picture.at !== undefined) outline(pen, frame, grid, picture.at, colour);
   });
   drawLabels(pen, frame, picture, colour);
-  const bar = { left: frame.box.left, top: frame.box.top + frame.box.height + 46, width: Math.min(300, frame.box.width), height: 9 };
-  drawColourBar(pen, bar, rampSteps(24, ground), bytes(range.low), bytes(range.high), "required", colour);
+  const below = frame.box.top + frame.box.height + AXIS;
+  drawLegend(pen, { left: 18, top: below, width: legendWidth(width), height: 0 }, entriesOf(picture), gpu.usable, words[focus] ?? "", ground, colour);
 }
 
 function cellSize(frame: Frame, grid: Grid) {
   return { w: frame.box.width / grid.xs.length, h: frame.box.height / grid.ys.length };
 }
 
-function drawCells(pen: Pen, frame: Frame, { grid, focus, ground }: Picture, range: Range, colour: Colour): void {
+function drawCells(pen: Pen, frame: Frame, { grid, focus, ground }: Picture, colour: Colour): void {
   const { w, h } = cellSize(frame, grid);
   const gpu = grid.gpus[focus];
-  for (let row = 0; row < grid.ys.length; row += 1) {
-    for (let column = 0; column < grid.xs.length; column += 1) {
-      const index = indexOf(grid, column, row);
-      const needed = grid.needed[index] ?? 0;
-      const fill = needed > 0 ? ramp(shade(needed, range), ground) : colour("sunken");
-      const [left, top] = [toX(frame, column - 0.5), toY(frame, row + 0.5)];
-      pen.fillStyle = fill;
-      pen.fillRect(left, top, w + 0.5, h + 0.5);
-      const ink = needed > 0 ? inkOn(fill) : colour("soft");
-      if (gpu !== undefined && fitOf(grid, gpu, index) === "none") hatch(pen, left, top, w, h, ink);
-      writeCell(pen, needed, left, top, w, h, fill, ink);
-    }
-  }
+  if (gpu === undefined) return;
+  grid.needed.forEach((needed, index) => {
+    const fit = fitOf(gpu, index);
+    const shown = needed > 0 && fit !== "unknown";
+    const fill = shown ? fillOf(needed, gpu.usable, ground) : colour("sunken");
+    const ink = shown ? inkOn(fill) : colour("soft");
+    const box = cellBox(frame, grid, index);
+    pen.fillStyle = fill;
+    pen.fillRect(box.left, box.top, w + 0.5, h + 0.5);
+    if (fit === "none") hatch(pen, box, ink);
+    if (fit === "unknown") dots(pen, box, ink);
+    const figure = figureBox(grid, box, index);
+    if (figure === undefined) return;
+    pen.fillStyle = fill;
+    pen.fillRect(figure.left, figure.top, figure.width, figure.height);
+    pen.fillStyle = ink;
+    pen.font = FONT.replace("12px", "11px");
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.fillText(shown ? figureWord(needed) : "?", box.left + w / 2, figure.top + 6);
+  });
 }
 
-// The figure stands in the upper part, below which marks have room.
-function writeCell(pen: Pen, needed: number, left: number, top: number, w: number, h: number, fill: string, ink: string): void {
-  if (w < 46 || h < 15) return;
-  const word = needed > 0 ? bytes(needed).replace("iB", "") : "?";
-  const y = h >= 30 ? top + 9 : top + h / 2;
-  const half = textWidth(word, 11) / 2 + 2;
-  pen.fillStyle = fill;
-  pen.fillRect(left + w / 2 - half, y - 6, 2 * half, 12);
-  pen.fillStyle = ink;
-  pen.font = FONT.replace("12px", "11px");
-  pen.textAlign = "center";
-  pen.textBaseline = "middle";
-  pen.fillText(word, left + w / 2, y);
+function cellBox(frame: Frame, grid: Grid, index: number): Box {
+  const { w, h } = cellSize(frame, grid);
+  const [column, row] = [index % grid.xs.length, Math.floor(index / grid.xs.length)];
+  return { left: toX(frame, column - 0.5), top: toY(frame, row + 0.5), width: w, height: h };
 }
 
-function hatch(pen: Pen, left: number, top: number, w: number, h: number, ink: string): void {
-  pen.save();
-  pen.beginPath();
-  pen.rect(left, top, w, h);
-  pen.clip();
-  pen.globalAlpha = 0.45;
-  pen.strokeStyle = ink;
-  pen.lineWidth = 1;
-  pen.beginPath();
-  for (let at = -h; at < w; at += 7) {
-    pen.moveTo(left + at, top + h);
-    pen.lineTo(left + at + h, top);
-  }
-  pen.stroke();
-  pen.restore();
+function figureWord(needed: number): string {
+  return needed > 0 ? bytes(needed).replace("iB", "") : "?";
+}
+
+// The figure stands in the upper part, below which marks have room; small cells have none.
+function figureBox(grid: Grid, { left, top, width, height }: Box, index: number): Box | undefined {
+  if (width < 46 || height < 15) return undefined;
+  const half = textWidth(figureWord(grid.needed[index] ?? 0), 11) / 2 + 2;
+  const middle = height >= 30 ? top + 9 : top + height / 2;
+  return { left: left + width / 2 - half, top: middle - 6, width: 2 * half, height: 12 };
 }
 
 function drawLines(pen: Pen, frame: Frame, { grid, focus }: Picture, colour: Colour): void {
   grid.gpus.forEach((gpu, index) => {
-    const strong = index === focus;
-    stroke(pen, frame, limitLines(grid, gpu.usable), [], strong ? 3 : 1.6, colour);
-    if (strong) stroke(pen, frame, plannedLines(grid, gpu), [7, 5], 2.4, colour);
+    stroke(pen, frame, limitLines(grid, gpu), index === focus ? LINES.limit : LINES.other, colour);
+    if (index === focus) stroke(pen, frame, plannedLines(grid, gpu), LINES.planned, colour);
   });
 }
 
-function stroke(pen: Pen, frame: Frame, lines: readonly Segment[], dash: number[], width: number, colour: Colour): void {
+function stroke(pen: Pen, frame: Frame, lines: readonly Segment[], { dash, width }: { dash: number[]; width: number }, colour: Colour): void {
   const passes: [string, number, number[]][] = [
     [colour("surface"), width + 2.5, []],
     [colour("text"), width, dash],
@@ -199,37 +208,37 @@ function drawMarks(pen: Pen, frame: Frame, { marks }: Picture, colour: Colour): 
 }
 
 function outline(pen: Pen, frame: Frame, grid: Grid, index: number, colour: Colour): void {
-  const { w, h } = cellSize(frame, grid);
-  const column = index % grid.xs.length;
-  const row = Math.floor(index / grid.xs.length);
+  const { left, top, width, height } = cellBox(frame, grid, index);
   pen.beginPath();
-  pen.rect(toX(frame, column - 0.5), toY(frame, row + 0.5), w, h);
+  pen.rect(left, top, width, height);
   pen.strokeStyle = colour("best");
   pen.lineWidth = 3;
   pen.stroke();
 }
 
-// Names of the lines, each below the one before where they would lie on each other.
-function drawLabels(pen: Pen, frame: Frame, { grid, words, focus }: Picture, colour: Colour): void {
-  const { box } = frame;
-  const taken: Box[] = [];
-  const write = (place: [number, number] | undefined, word: string, strong: boolean) => {
-    if (place === undefined) return;
-    const width = textWidth(word, 11) + 8;
-    const left = Math.max(box.left, Math.min(box.left + box.width - width, toX(frame, place[0]) - width));
-    let top = Math.max(box.top, Math.min(box.top + box.height - 16, toY(frame, place[1]) - 8));
-    while (taken.some((other) => Math.abs(other.top - top) < 17 && left < other.left + other.width && other.left < left + width)) top += 17;
-    taken.push({ left, top, width, height: 16 });
-    pen.fillStyle = strong ? colour("text") : colour("surface");
-    pen.fillRect(left, top, width, 16);
-    pen.fillStyle = strong ? colour("surface") : colour("text");
+const MARK = 14; // pixels, with the ground around it
+
+function drawLabels(pen: Pen, frame: Frame, { grid, words, focus, marks }: Picture, colour: Colour): void {
+  const wanted = (lines: readonly Segment[], word: string): Wanted => ({
+    word,
+    width: textWidth(word, 11) + 8,
+    points: lines.flatMap(([x1, y1, x2, y2]) => [[x1, y1], [x2, y2], [(x1 + x2) / 2, (y1 + y2) / 2]] as const).map(([x, y]) => [toX(frame, x), toY(frame, y)]),
+  });
+  const names = grid.gpus.map((gpu, index) => wanted(limitLines(grid, gpu), words[index] ?? ""));
+  const [strong] = names.splice(focus, 1);
+  const placed = placeLabels(
+    strong === undefined ? names : [strong, ...names],
+    frame.box,
+    marks.map(({ x, y }) => ({ left: toX(frame, x) - MARK / 2, top: toY(frame, y) - MARK / 2, width: MARK, height: MARK })),
+    grid.needed.map((_, index) => figureBox(grid, cellBox(frame, grid, index), index)).filter((box) => box !== undefined),
+  );
+  for (const { word, box } of placed) {
+    pen.fillStyle = word === strong?.word ? colour("text") : colour("surface");
+    pen.fillRect(box.left, box.top, box.width, box.height);
+    pen.fillStyle = word === strong?.word ? colour("surface") : colour("text");
     pen.font = FONT.replace("12px", "11px");
     pen.textAlign = "left";
     pen.textBaseline = "middle";
-    pen.fillText(word, left + 4, top + 8);
-  };
-  grid.gpus.forEach((gpu, index) => {
-    write(labelPlace(limitLines(grid, gpu.usable)), words[index] ?? "", index === focus);
-    if (index === focus) write(labelPlace(plannedLines(grid, gpu)), `${words[index] ?? ""}, smaller micro-batches`, true);
-  });
+    pen.fillText(word, box.left + 4, box.top + LABEL_HEIGHT / 2);
+  }
 }

@@ -7,16 +7,17 @@ import type { Gpu } from "./capacities";
 export interface Share {
   fits: number;
   misfits: number;
-  share: number; // NaN: nothing was counted
+  unknown: number;
+  total: number; // of these three
 }
 
 export function shareOf(counts: MemoryFitCount | undefined): Share {
-  const [fits, misfits] = [int(counts?.fits), int(counts?.does_not_fit)];
-  return { fits, misfits, share: fits / (fits + misfits) };
+  const [fits, misfits, unknown] = [int(counts?.fits), int(counts?.does_not_fit), int(counts?.unknown)];
+  return { fits, misfits, unknown, total: fits + misfits + unknown };
 }
 
 // "Cut train.batch_size to at most 16", "Drop bert-large from model.name".
-function cutAction({ parameter = "", description = "" }: MemoryCut): string {
+export function cutAction({ parameter = "", description = "" }: MemoryCut): string {
   const rest = description.startsWith(`${parameter} `) ? description.slice(parameter.length + 1) : description;
   const bound = /^(<=|>=|<|>|=) (.+)$/.exec(rest);
   if (bound) {
@@ -36,11 +37,12 @@ export function cutSentence(counts: MemoryFitCount | undefined): string {
   const cut = counts?.cut;
   if (cut === undefined) return "";
   const [removed, left, lost] = [int(cut.misfits_removed), int(cut.misfits_left), int(cut.fits_lost)];
-  const fits = int(counts?.fits);
+  const { fits, unknown } = shareOf(counts);
   const some = (amount: number, of: number) => (amount === of ? `all ${configurations(of)}` : `${count(amount)} of ${configurations(of)}`);
   const kept = count(fits - lost);
   const cost = lost === 0 ? "none that fit" : `${count(lost)} of ${count(fits)} that fit`;
-  return `${cutAction(cut)}: removes ${some(removed, removed + left)} that do not fit, and ${cost}. Then ${left === 0 ? `all ${kept}` : `${kept} of ${count(fits - lost + left)}`} fit.`;
+  const rest = unknown === 0 ? "that remain" : "that remain and are known";
+  return `${cutAction(cut)}: this removes ${some(removed, removed + left)} that do not fit, and ${cost}. Then ${left === 0 ? `all ${kept}` : `${kept} of ${count(fits - lost + left)}`} ${rest} fit.`;
 }
 
 // Nothing makes the batches of a study's own program smaller; its configurations are of no model.
@@ -48,55 +50,75 @@ export function isSplit(fit: GetMemoryFitResponse): boolean {
   return (fit.models ?? []).some(({ name = "" }) => name !== "");
 }
 
-function fitsSentence(total: number, literal: Share, planned: Share, split: boolean): string {
-  if (literal.misfits === 0) return `All ${configurations(total)} fit as they are written.`;
-  const written =
-    literal.fits === 0 ? `None of ${configurations(total)} fits as it is written` : `${count(literal.fits)} of ${configurations(total)} (${percent(literal.share)}) fit as they are written`;
-  if (!split) return `${written}.`;
-  if (planned.fits <= literal.fits) return `${written}; smaller micro-batches do not change that.`;
-  const smaller = planned.misfits === 0 ? "all of them fit" : `${count(planned.fits)} (${percent(planned.share)}) fit`;
-  return `${written}; with smaller micro-batches, ${smaller}.`;
+function fitsSentence(literal: Share, planned: Share, split: boolean): string {
+  const { fits, total } = literal;
+  const how = split ? " with the full batch" : "";
+  if (fits === total) return total === 1 ? `The one configuration fits${how}.` : `All ${configurations(total)} fit${how}.`;
+  const whole = fits === 0 ? `None of ${configurations(total)} ${literal.unknown === 0 ? "fits" : "is known to fit"}${how}` : `${count(fits)} of ${configurations(total)} (${percent(fits / total)}) ${fits === 1 ? "fits" : "fit"}${how}`;
+  if (!split) return `${whole}.`;
+  if (planned.fits <= fits) return `${whole}; smaller micro-batches do not change that.`;
+  const smaller = planned.fits === total ? "all of them fit" : `${count(planned.fits)} (${percent(planned.fits / total)}) fit`;
+  return `${whole}; with smaller micro-batches, ${smaller}.`;
 }
 
-// What a reader with one GPU wants to know, in sentences.
-export function statement(fit: GetMemoryFitResponse, index: number): string[] {
-  const gpu = fit.gpus?.[index];
-  if (gpu === undefined) return [];
-  const literal = shareOf(gpu.literal);
-  const planned = shareOf(gpu.planned);
-  const total = literal.fits + literal.misfits;
-  if (total === 0) return ["Nothing is known of the memory of this search space."];
+function unknownSentence({ unknown, total }: Share): string[] {
+  if (unknown === 0) return [];
+  return [`The memory of ${unknown === total ? "all" : `${count(unknown)} of`} ${configurations(total)} is unknown on this GPU: the study would try them.`];
+}
+
+function modelSentences(fit: GetMemoryFitResponse, index: number, literal: Share, planned: Share): string[] {
   const known = (fit.models ?? []).filter((model) => model.known);
+  if (known.length < 2) return [];
   const whole = known.filter((model) => int(model.planned_fits?.[index]) === int(model.configurations));
   const none = known.filter((model) => int(model.planned_fits?.[index]) === 0);
-  const usable = int(gpu.usable_bytes);
-  // Where too few trials have run to learn from, the server counts as fitting what it would try.
-  const tried = literal.fits > 0 && known.length > 0 && known.every((model) => int(model.smallest_bytes) > usable);
-  if (tried) return [`Too few trials have run to say what fits: ${count(literal.fits)} of ${configurations(total)} would be tried, and ${count(literal.misfits)} are known not to fit.`];
-  const sentences = [fitsSentence(total, literal, planned, isSplit(fit))];
-  if (known.length > 1 && none.length > 0) {
-    const [first] = none;
-    sentences.push(
-      none.length === 1 && first !== undefined
-        ? `${first.name} never fits: it needs at least ${bytes(int(first.smallest_planned_bytes))}.`
-        : `These models never fit: ${none.map((model) => `${model.name} (needs at least ${bytes(int(model.smallest_planned_bytes))})`).join(", ")}.`,
-    );
-  }
-  if (known.length > 1 && planned.misfits > 0 && whole.length > 0) {
+  const least = (model: (typeof known)[number]) => bytes(int(model.smallest_planned_bytes));
+  const [first] = none;
+  const sentences: string[] = [];
+  if (none.length > 1) sentences.push(`These models never fit: ${none.map((model) => `${model.name} (requires at least ${least(model)})`).join(", ")}.`);
+  else if (first !== undefined) sentences.push(`${first.name} never fits: it requires at least ${least(first)}.`);
+  if (planned.fits < planned.total && whole.length > 0) {
     sentences.push(`All configurations of ${whole.map((model) => model.name).join(", ")} fit${literal.misfits > 0 ? " with smaller micro-batches" : ""}.`);
   }
   return sentences;
 }
 
-// Cuts for both ways to run a configuration, each said once.
-export function cutSentences(fit: GetMemoryFitResponse, index: number): { when: string; text: string }[] {
+// What a reader with one GPU wants to know, in sentences.
+export function statement(fit: GetMemoryFitResponse, index: number): string[] {
+  const literal = shareOf(fit.gpus?.[index]?.literal);
+  const planned = shareOf(fit.gpus?.[index]?.planned);
+  if (literal.total === 0) return ["The memory of this search space is unknown."];
+  if (literal.unknown === literal.total) return unknownSentence(literal);
+  return [fitsSentence(literal, planned, isSplit(fit)), ...unknownSentence(literal), ...modelSentences(fit, index, literal, planned)];
+}
+
+// Before cuts: that none is needed, where smaller micro-batches make all fit; "" where that is not so.
+export function noCutSentence(fit: GetMemoryFitResponse, index: number, policy: string): string {
+  const literal = shareOf(fit.gpus?.[index]?.literal);
+  const planned = shareOf(fit.gpus?.[index]?.planned);
+  if (literal.misfits === 0 || planned.fits < planned.total || !isSplit(fit)) return "";
+  const cost = "A training step then takes several forward and backward passes, which can be slower; how much slower is not known here.";
+  return policy === "plan" || policy === ""
+    ? `No cut is necessary: all ${configurations(planned.total)} run with smaller micro-batches at the same effective batch size. ${cost}`
+    : `No cut would be necessary with the memory policy “plan”: all ${configurations(planned.total)} would run with smaller micro-batches at the same effective batch size. ${cost}`;
+}
+
+export interface Cut {
+  goal: string;
+  action: string;
+  text: string; // the action, and what it gains
+}
+
+// Cuts for both ways to run a configuration.
+export function cutsOf(fit: GetMemoryFitResponse, index: number): Cut[] {
   const gpu = fit.gpus?.[index];
-  const literal = cutSentence(gpu?.literal);
-  const planned = cutSentence(gpu?.planned);
-  const found: { when: string; text: string }[] = [];
-  if (literal !== "") found.push({ when: "so that configurations fit as they are written", text: literal });
-  if (planned !== "" && isSplit(fit)) found.push({ when: "so that they fit with smaller micro-batches", text: planned });
-  return found;
+  const split = isSplit(fit);
+  const cuts: Cut[] = [];
+  const add = (counts: MemoryFitCount | undefined, goal: string) => {
+    if (counts?.cut !== undefined) cuts.push({ goal, action: cutAction(counts.cut), text: cutSentence(counts) });
+  };
+  add(gpu?.literal, split ? "to run with the full batch" : "");
+  if (split) add(gpu?.planned, "to run with smaller micro-batches");
+  return cuts;
 }
 
 export function gpuTitle(gpu: Gpu): string {

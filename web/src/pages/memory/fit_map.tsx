@@ -1,12 +1,12 @@
 // Which part of the search space fits each GPU, by model, and what to cut.
-import type { GetMemoryFitResponse, MemoryFitCount, Worker } from "../../api/messages";
+import type { GetMemoryFitResponse, MemoryFitCount, MemoryFitGpu, Worker } from "../../api/messages";
 import { int } from "../../api/values";
 import { bytes, count, percent, plural } from "../../format/format";
 import { Card, Scroll } from "../../parts/parts";
 import type { LiveReading } from "../../state/reading";
 import { gpuOf, type Gpu } from "./capacities";
 import { ReadKnown } from "./known";
-import { cutSentences, gpuTitle, isSplit, shareOf, statement } from "./fit";
+import { cutsOf, gpuTitle, isSplit, noCutSentence, shareOf, statement, type Cut } from "./fit";
 
 export interface FitProps {
   reading: LiveReading<GetMemoryFitResponse>;
@@ -25,12 +25,14 @@ export function FitMap({ reading, workers, focus, policy }: FitProps) {
       <ReadKnown reading={reading} what="what fits the GPUs">
         {(fit) => (
           <>
-            {gpu !== undefined && <Statement fit={fit} gpu={gpu} index={index} />}
+            {gpu !== undefined && <Statement fit={fit} gpu={gpu} index={index} policy={policy} />}
             <GpuTable fit={fit} gpus={gpus} focus={focus} />
             {isSplit(fit) && <ModelTable fit={fit} gpus={gpus} />}
-            <p class="hint">
-              {basis(fit)} {policyWords(policy)}
-            </p>
+            {[...basis(fit), ...terms(fit, policy)].map((sentences) => (
+              <p key={sentences} class="hint">
+                {sentences}
+              </p>
+            ))}
           </>
         )}
       </ReadKnown>
@@ -38,36 +40,54 @@ export function FitMap({ reading, workers, focus, policy }: FitProps) {
   );
 }
 
-function basis(fit: GetMemoryFitResponse): string {
+function basis(fit: GetMemoryFitResponse): string[] {
   const total = plural(int(fit.configurations), "configuration");
-  const parts = [fit.sampled ? `${total} were drawn from the search space.` : `The search space has ${total} that differ in memory.`];
-  if (int(fit.unknown) > 0) parts.push(`Nothing is known of the memory of ${count(int(fit.unknown))} of them.`);
+  const parts = [fit.sampled ? `The figures are of ${total} that were drawn at random from the search space.` : `The search space has ${total} that differ in memory.`];
   if ((fit.parameters ?? []).length > 0) parts.push(`Memory depends on ${(fit.parameters ?? []).join(", ")}.`);
-  return parts.join(" ");
+  return [parts.join(" ")];
 }
 
-function policyWords(policy: string): string {
-  if (policy === "strict") return "This study's memory policy is strict: it runs configurations as they are written alone.";
-  return policy === "off" ? "This study's memory policy is off: it starts all configurations as they are written." : "";
+const POLICIES: Record<string, string> = {
+  strict: "The memory policy of this study is “strict”: it never splits a batch, so only the figures for the full batch apply.",
+  off: "The memory policy of this study is “off”: it starts every configuration with the full batch, also those that do not fit.",
+};
+
+// What the words of the tables mean.
+function terms(fit: GetMemoryFitResponse, policy: string): string[] {
+  const sentences = ["Usable memory is the memory of the GPU less a small reserve that no trial may use."];
+  if (isSplit(fit)) {
+    sentences.push(
+      "With the full batch, one forward and backward pass computes train.batch_size samples. With smaller micro-batches, several passes accumulate the gradient (gradient accumulation), and the effective batch size stays the same.",
+    );
+  }
+  if ((fit.gpus ?? []).some(hasUnknown)) {
+    sentences.push("Unknown (striped in the bars): no model of the memory, dry run or earlier trial says what the configuration requires on this GPU.");
+  }
+  return [sentences.join(" "), isSplit(fit) || policy === "off" ? (POLICIES[policy] ?? "") : ""].filter((text) => text !== "");
 }
 
-function Statement({ fit, gpu, index }: { fit: GetMemoryFitResponse; gpu: Gpu; index: number }) {
-  const cuts = cutSentences(fit, index);
+function hasUnknown({ literal, planned }: MemoryFitGpu): boolean {
+  return shareOf(literal).unknown > 0 || shareOf(planned).unknown > 0;
+}
+
+function Statement({ fit, gpu, index, policy }: { fit: GetMemoryFitResponse; gpu: Gpu; index: number; policy: string }) {
+  const cuts = cutsOf(fit, index);
+  const none = noCutSentence(fit, index, policy);
   return (
     <div class="statement">
       <h3>What fits {gpuTitle(gpu)}</h3>
       <p class="foreign">{statement(fit, index).join(" ")}</p>
+      {cuts.length > 0 && <h3>Which parameter to cut for {gpu.word}</h3>}
+      {none !== "" && <p>{none}</p>}
       {cuts.length > 0 && (
-        <>
-          <h3>What to cut for {gpu.word}</h3>
-          <ul>
-            {cuts.map(({ when, text }) => (
-              <li key={when}>
-                <strong class="foreign">{text}</strong> <span class="hint">({when})</span>
-              </li>
-            ))}
-          </ul>
-        </>
+        <ul>
+          {cuts.map(({ goal, text }) => (
+            <li key={goal}>
+              {goal !== "" && `${goal.charAt(0).toUpperCase()}${goal.slice(1)}: `}
+              <strong class="foreign">{text}</strong>
+            </li>
+          ))}
+        </ul>
       )}
     </div>
   );
@@ -75,6 +95,7 @@ function Statement({ fit, gpu, index }: { fit: GetMemoryFitResponse; gpu: Gpu; i
 
 function GpuTable({ fit, gpus, focus }: { fit: GetMemoryFitResponse; gpus: readonly Gpu[]; focus: number }) {
   const split = isSplit(fit);
+  const unknown = (fit.gpus ?? []).some(hasUnknown);
   return (
     <Scroll label="What fits each GPU">
       <table>
@@ -82,11 +103,16 @@ function GpuTable({ fit, gpus, focus }: { fit: GetMemoryFitResponse; gpus: reado
           <tr>
             <th scope="col">GPU</th>
             <th scope="col" class="number">
-              Usable
+              Usable memory
             </th>
-            <th scope="col">Fit as written</th>
+            <th scope="col">{split ? "Fit with the full batch" : "Fit"}</th>
             {split && <th scope="col">Fit with smaller micro-batches</th>}
-            <th scope="col">What to cut</th>
+            {unknown && (
+              <th scope="col" class="number">
+                Unknown
+              </th>
+            )}
+            <th scope="col">Which parameter to cut</th>
           </tr>
         </thead>
         <tbody>
@@ -105,13 +131,9 @@ function GpuTable({ fit, gpus, focus }: { fit: GetMemoryFitResponse; gpus: reado
                   <ShareCell counts={row.planned} />
                 </td>
               )}
+              {unknown && <td class="number">{count(Math.max(shareOf(row.literal).unknown, shareOf(row.planned).unknown))}</td>}
               <td class="cuts">
-                {cutSentences(fit, index).map(({ when, text }) => (
-                  <span key={when} class="line foreign" title={when}>
-                    {text}
-                  </span>
-                ))}
-                {cutSentences(fit, index).length === 0 && <span class="hint">{shareOf(row.planned).misfits === 0 ? "nothing: all fit" : "no single cut helps"}</span>}
+                <CutCell row={row} cuts={cutsOf(fit, index)} />
               </td>
             </tr>
           ))}
@@ -121,23 +143,46 @@ function GpuTable({ fit, gpus, focus }: { fit: GetMemoryFitResponse; gpus: reado
   );
 }
 
-function ShareCell({ counts }: { counts: MemoryFitCount | undefined }) {
-  const { fits, misfits, share } = shareOf(counts);
-  if (fits + misfits === 0) return <span class="hint">unknown</span>;
+function CutCell({ row, cuts }: { row: MemoryFitGpu; cuts: readonly Cut[] }) {
+  const [literal, planned] = [shareOf(row.literal), shareOf(row.planned)];
+  if (literal.misfits === 0) return <span class="hint">{literal.unknown > 0 ? "none: nothing is known not to fit" : "none: all fit"}</span>;
+  const needless = planned.fits === planned.total;
   return (
     <>
-      <span class="state">
-        {percent(share)} <small>({count(fits)})</small>
-      </span>
-      <Bar share={share} label={`${percent(share)} fit`} />
+      {needless && <span class="line hint">None is necessary with smaller micro-batches.</span>}
+      {cuts.map(({ goal, action, text }) => (
+        <span key={goal} class="line foreign" title={text}>
+          {action} <span class="hint">{goal}</span>
+        </span>
+      ))}
+      {cuts.length === 0 && !needless && <span class="hint">no cut of one parameter helps</span>}
     </>
   );
 }
 
-function Bar({ share, label }: { share: number; label: string }) {
+function ShareCell({ counts }: { counts: MemoryFitCount | undefined }) {
+  const { fits, misfits, unknown, total } = shareOf(counts);
+  if (unknown === total) return <span class="hint">unknown</span>;
+  return (
+    <>
+      <span class="state">
+        {percent(fits / total)} <small>({count(fits)})</small>
+      </span>
+      <Bar fits={fits / total} unknown={unknown / total} label={`${count(fits)} fit, ${count(misfits)} do not fit${unknown > 0 ? `, ${count(unknown)} are unknown` : ""}`} />
+    </>
+  );
+}
+
+// What fits is filled, what is unknown is striped, the rest does not fit.
+function Bar({ fits, unknown, label }: { fits: number; unknown: number; label: string }) {
+  const [from, to] = [100 * fits, 100 * (fits + unknown)];
+  const stripes = Array.from({ length: Math.ceil((to - from) / 4) }, (_, index) => from + 4 * index);
   return (
     <svg class="fitbar" role="img" aria-label={label} viewBox="0 0 100 6" preserveAspectRatio="none">
-      <rect x="0" y="0" width={Math.round(share * 100)} height="6" />
+      <rect x="0" y="0" width={from} height="6" />
+      {stripes.map((x) => (
+        <rect key={x} class="unknown" x={x} y="0" width={Math.min(1.6, to - x)} height="6" />
+      ))}
     </svg>
   );
 }
@@ -153,10 +198,10 @@ function ModelTable({ fit, gpus }: { fit: GetMemoryFitResponse; gpus: readonly G
               Configurations
             </th>
             <th scope="col" class="number">
-              Required, smallest to largest
+              Required with the full batch
             </th>
             <th scope="col" class="number">
-              Smallest micro-batches
+              At least, with smaller micro-batches
             </th>
             {gpus.map((gpu) => (
               <th key={gpu.capacity} scope="col" class="number">
@@ -186,7 +231,7 @@ function ModelTable({ fit, gpus }: { fit: GetMemoryFitResponse; gpus: readonly G
           })}
         </tbody>
       </table>
-      <p class="hint">Of each GPU: the share that fits as written, then with smaller micro-batches.</p>
+      <p class="hint">Required memory is from the smallest to the largest configuration. Before an arrow: the share that fits with the full batch; behind it: with smaller micro-batches.</p>
     </Scroll>
   );
 }

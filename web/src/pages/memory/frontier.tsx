@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { GetMemoryFrontierResponse, Parameter, Study, Worker } from "../../api/messages";
 import { gridOf } from "../../charts/frontier/grid";
 import { valueText } from "../../format/domain";
+import { plural } from "../../format/format";
 import { Card, ErrorBox } from "../../parts/parts";
 import { queryWord, setQuery } from "../../router";
 import { useReading } from "../../state/reading";
@@ -60,7 +61,7 @@ export function FrontierCard(props: FrontierProps) {
       {failed && (x !== "" || y !== "" || chosen.length > 0) && (
         <div>
           <button type="button" onClick={reset}>
-            Take back the choices of the frontier
+            Reset the choices of the frontier
           </button>
         </div>
       )}
@@ -81,7 +82,7 @@ export function FrontierCard(props: FrontierProps) {
 function Frontier({ study, workers, focus, relevant, answer }: FrontierProps & { answer: GetMemoryFrontierResponse }) {
   const live = useStudy();
   const parameters = study.space?.parameters ?? [];
-  const grid = useMemo(() => gridOf(answer), [answer]);
+  const grid = useMemo(() => gridOf(answer, parameters), [answer]);
   const gpus = useMemo(() => grid.gpus.map(({ capacity }) => gpuOf(capacity, workers)), [grid]);
   const params = answer.params ?? {};
   const compared = comparedNames(grid, params, relevant, parameters);
@@ -112,7 +113,7 @@ function Frontier({ study, workers, focus, relevant, answer }: FrontierProps & {
       {marks.others > 0 && (
         <label class="inline">
           <input type="checkbox" checked={all} onChange={(event) => setQuery({ trials: event.currentTarget.checked ? "all" : "" })} />
-          Show also trials with other values of {compared.join(", ")} ({marks.others})
+          Also show {plural(marks.others, "trial")} with other values of {compared.join(", ")}
         </label>
       )}
       <FrontierTable grid={grid} gpus={gpus} />
@@ -133,9 +134,9 @@ function AxisForm({ x, y, parameters }: { x: string; y: string; parameters: read
     <form class="form" onSubmit={(event) => event.preventDefault()}>
       {(["x", "y"] as const).map((axis) => (
         <label key={axis}>
-          {axis === "x" ? "Across" : "Upwards"}
+          {axis === "x" ? "Horizontal axis" : "Vertical axis"}
           <select value={axis === "x" ? x : y} onChange={(event) => choose(axis, event.currentTarget.value)}>
-            {(axis === "x" ? x : y) === "" && <option value="">chosen by the server</option>}
+            {(axis === "x" ? x : y) === "" && <option value="">largest effect on memory</option>}
             {names.map((name) => (
               <option key={name} value={name}>
                 {name}
@@ -148,7 +149,7 @@ function AxisForm({ x, y, parameters }: { x: string; y: string; parameters: read
   );
 }
 
-// The values at which the frontier is cut, first of the parameters that memory depends on.
+// The values that all cells share, first of the parameters that memory depends on.
 function OtherParameters({ answer, parameters, relevant }: { answer: GetMemoryFrontierResponse; parameters: readonly Parameter[]; relevant: readonly string[] }) {
   const others = parameters.filter(({ name = "" }) => answer.params?.[name] !== undefined && name !== answer.x && name !== answer.y);
   const first = others.filter(({ name = "" }) => relevant.length === 0 || relevant.includes(name));
@@ -158,7 +159,7 @@ function OtherParameters({ answer, parameters, relevant }: { answer: GetMemoryFr
     <>
       {first.length > 0 && (
         <fieldset>
-          <legend>Other parameters</legend>
+          <legend>Values of the other parameters</legend>
           <div class="form">{first.map(field)}</div>
         </fieldset>
       )}

@@ -27,7 +27,7 @@ export function FrontierTable({ grid, gpus }: { grid: Grid; gpus: readonly Gpu[]
             <tr>
               {gpus.flatMap((gpu) => [
                 <th key={`${gpu.capacity} written`} scope="col" class="number">
-                  as written
+                  full batch
                 </th>,
                 <th key={`${gpu.capacity} split`} scope="col" class="number">
                   smaller micro-batches
@@ -44,7 +44,7 @@ export function FrontierTable({ grid, gpus }: { grid: Grid; gpus: readonly Gpu[]
                 {grid.gpus.flatMap((gpu, index) =>
                   [false, true].map((split) => (
                     <td key={`${index} ${split}`} class="number foreign">
-                      {largestFit(grid, gpu, column, split) ?? <span class="hint">none</span>}
+                      {largestFit(grid, gpu, column, split)}
                     </td>
                   )),
                 )}

@@ -23,7 +23,7 @@ export function GpuChooser({ gpus, focus, workers }: ChooserProps) {
   };
   return (
     <Card title="GPUs" aside={<Focus gpus={gpus} focus={focus} />}>
-      <p class="hint">Choose GPUs by their memory, also those that you do not have.</p>
+      <p class="hint">Choose GPUs by their memory, connected or not.</p>
       <div class="gpus" role="group" aria-label="Memory of GPUs">
         {offered.map((capacity) => {
           const gpu = gpuOf(capacity, workers);
@@ -32,7 +32,7 @@ export function GpuChooser({ gpus, focus, workers }: ChooserProps) {
           return (
             <button key={capacity} type="button" aria-pressed={on} disabled={(on && chosen.length === 1) || (!on && chosen.length >= MOST_GPUS)} onClick={() => toggle(capacity)}>
               <strong>{gpu.word}</strong>
-              <small class="clip">{own ? `worker: ${gpu.gpus}` : gpu.gpus || "your own"}</small>
+              <small class="clip">{own ? `worker: ${gpu.gpus}` : gpu.gpus || "entered here"}</small>
             </button>
           );
         })}

@@ -1,4 +1,4 @@
-// Trials whose attempts were planned anew: the steps down, and how they ended.
+// Trials that continued with smaller micro-batches: the steps down, and how they ended.
 import type { Attempt, MemoryPlan, Trial } from "../../api/messages";
 import { int } from "../../api/values";
 import { count } from "../../format/format";
@@ -20,16 +20,19 @@ function stepOf(plan: MemoryPlan, before: MemoryPlan | undefined): Step {
   const effective = int(plan.effective_batch);
   const micro = int(plan.micro_batch) || effective;
   const more: string[] = [];
-  if (plan.checkpointing && !before?.checkpointing) more.push("layers computed again");
+  if (plan.checkpointing && !before?.checkpointing) more.push("activation checkpointing");
   if (before !== undefined && plan.precision !== undefined && plan.precision !== before.precision) more.push(plan.precision.replace("PRECISION_", "").toLowerCase());
   return { micro, text: [batchText(effective, micro), ...more].join(", ") };
 }
 
-// The plans of an attempt in order: as it began, each that it was planned anew to (GetTrial alone
+// The plans of an attempt in order: as it began, each that replaced the one before (GetTrial alone
 // knows them), and the last.
 export function attemptPlans(attempt: Attempt): MemoryPlan[] {
   const replans = (attempt.memory_records ?? []).filter(({ stage }) => stage === "replan").map(({ plan }) => plan);
-  const plans = [attempt.plan, ...replans, attempt.final_plan].filter((plan) => plan !== undefined);
+  const known = [attempt.plan, ...replans, attempt.final_plan].filter((plan) => plan !== undefined);
+  // A program that says nothing of its plan has a single sample as its last one.
+  const batch = int(known[0]?.effective_batch);
+  const plans = known.filter((plan) => int(plan.effective_batch) === batch || int(plan.effective_batch) > 1);
   return plans.filter((plan, index) => index === 0 || !samePlan(plan, plans[index - 1]));
 }
 
@@ -70,6 +73,6 @@ export function laddersOf(trials: readonly Trial[]): LadderTrial[] {
 
 export function ladderSentence(ladders: readonly LadderTrial[]): string {
   const completed = ladders.filter(({ trial }) => trial.state === "TRIAL_STATE_COMPLETED").length;
-  if (ladders.length === 1) return `One trial was planned anew; it ${completed === 1 ? "completed" : "did not complete"}.`;
-  return `${count(ladders.length)} trials were planned anew; ${completed === ladders.length ? "all" : count(completed)} of them completed.`;
+  if (ladders.length === 1) return `One trial ran out of memory or was split further; it ${completed === 1 ? "completed" : "did not complete"}.`;
+  return `${count(ladders.length)} trials ran out of memory or were split further; ${completed === ladders.length ? "all" : count(completed)} of them completed.`;
 }

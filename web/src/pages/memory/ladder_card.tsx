@@ -1,4 +1,4 @@
-// Trials that were planned anew with smaller micro-batches, step by step.
+// Trials that continued with smaller micro-batches, step by step.
 import { useState } from "preact/hooks";
 import { call, type ApiError } from "../../api/call";
 import type { Study, Trial } from "../../api/messages";
@@ -28,15 +28,21 @@ export function Ladder({ study }: { study: Study }) {
     setOlder({ trials: [...(older?.trials ?? []), ...(answer.trials ?? [])], token: answer.next_page_token ?? "" });
   };
   return (
-    <Card title="Re-plan ladder" aside={<span class="hint">smaller micro-batches after an out-of-memory error</span>}>
-      <Read reading={reading} what="the trials that were planned anew">
+    <Card title="Recovery from out-of-memory errors">
+      <Read reading={reading} what="the trials that ran out of memory">
         {(page) => {
           const trials = [...(page.trials ?? []), ...(older?.trials ?? [])];
           const ladders = laddersOf(trials);
           const token = older?.token ?? page.next_page_token ?? "";
           return (
             <>
-              <p>{trials.length === 0 ? "There is no trial yet." : ladders.length === 0 ? `None of the newest ${plural(trials.length, "trial")} was planned anew.` : ladderSentence(ladders)}</p>
+              <p>{trials.length === 0 ? "There is no trial yet." : ladders.length === 0 ? `None of the newest ${plural(trials.length, "trial")} ran out of memory or was split further.` : ladderSentence(ladders)}</p>
+              {ladders.length > 0 && (
+                <p class="hint">
+                  After an out-of-memory error, a trial repeats the step with smaller micro-batches; “3 × 134 + 110” is a batch of 512 samples in four parts. The effective batch size
+                  stays the same.
+                </p>
+              )}
               {ladders.length > 0 && <LadderTable ladders={more ? ladders : ladders.slice(0, SHOWN)} study={study.name ?? ""} />}
               <div class="buttons">
                 {ladders.length > SHOWN && !more && (
@@ -60,16 +66,16 @@ export function Ladder({ study }: { study: Study }) {
 
 function LadderTable({ ladders, study }: { ladders: readonly LadderTrial[]; study: string }) {
   return (
-    <Scroll label="Trials that were planned anew">
+    <Scroll label="Trials that ran out of memory">
       <table>
         <thead>
           <tr>
             <th scope="col">Trial</th>
             <th scope="col">Micro-batches</th>
             <th scope="col" class="number">
-              Errors
+              Out-of-memory errors
             </th>
-            <th scope="col">End</th>
+            <th scope="col">State</th>
           </tr>
         </thead>
         <tbody>
@@ -105,8 +111,8 @@ function LadderRow({ ladder, study }: { ladder: LadderTrial; study: string }) {
       <td>
         <Steps steps={steps ?? ladder.steps} ended={letterOfTrial(ladder.trial)} />
         {between && (
-          <button type="button" class="quiet" aria-label={`Read the steps between of trial ${number}`} onClick={() => void readSteps()}>
-            steps between
+          <button type="button" class="quiet" aria-label={`Read all steps of trial ${number}`} onClick={() => void readSteps()}>
+            all steps
           </button>
         )}
         {problem !== "" && <span class="problem">{problem}</span>}

@@ -48,9 +48,10 @@ export interface Marks {
   others: number; // on the chart's range, but with other values of the compared parameters
 }
 
-// Trials on one value would hide each other: they are spread within the lower part of their cell.
-function spread(place: number, number: number, factor: number, low: number, high: number): number {
-  if (Math.abs(place - Math.round(place)) > 1e-9) return place;
+// Trials of equal values would hide each other: they are spread within the lower part of their cell.
+// Where an axis has values between those of its cells, a mark stays at its own.
+function spread(place: number, smooth: boolean, number: number, factor: number, low: number, high: number): number {
+  if (smooth || Math.abs(place - Math.round(place)) > 1e-9) return place;
   const share = (number * factor) % 1;
   return place + low + share * (high - low);
 }
@@ -69,7 +70,7 @@ export function marksOf(answer: QueryTrialsResponse, grid: Grid, params: Record<
     const same = columns.every(({ wanted, cells }) => wanted !== undefined && String(cells[row] ?? "") === scalarText(scalar(wanted)));
     if (!same) marks.others += 1;
     if (!same && !all) return;
-    marks.shown.push({ number, letter, x: spread(x, number, 0.618034, -0.38, 0.38), y: spread(y, number, 0.754878, -0.38, 0.08) });
+    marks.shown.push({ number, letter, x: spread(x, grid.smooth.x, number, 0.618034, -0.38, 0.38), y: spread(y, grid.smooth.y, number, 0.754878, -0.38, 0.08) });
   });
   return marks;
 }

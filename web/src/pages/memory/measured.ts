@@ -5,9 +5,9 @@ import type { Letter } from "../../parts/states";
 import { lettersOf, numbersOf } from "./rows";
 
 export const MEASURES = {
-  live: { column: "live_bytes", word: "Live", says: "the peak that tensors held" },
-  reserved: { column: "reserved_bytes", word: "Reserved", says: "the peak that the caching allocator had taken" },
-  device: { column: "device_bytes", word: "Device", says: "the peak of the whole process on the GPU" },
+  live: { column: "live_bytes", word: "Live", says: "the live peak, which is the memory of tensors" },
+  reserved: { column: "reserved_bytes", word: "Reserved", says: "the reserved peak, which PyTorch's caching allocator took from the GPU" },
+  device: { column: "device_bytes", word: "Device", says: "the device peak, which the whole process held on the GPU" },
 } as const;
 
 export type Measure = keyof typeof MEASURES;
@@ -94,12 +94,12 @@ export function errorSentences(stats: ErrorStatistics, left: number): string[] {
     `In ${plural(trials, "trial")}, the prediction differs from the measurement by ${percent(median)} at the median.`,
     above === 0
       ? "No trial took more than predicted."
-      : `${plural(above, "trial")} (${percent(above / trials)}) took more than predicted, at most ${percent(worst)} more; a margin of ${percent(margin95)} covers 95 % of the trials.`,
+      : `${plural(above, "trial")} (${percent(above / trials)}) took more than predicted, at most ${percent(worst)} more; ${percent(margin95)} more than predicted is enough for 95 % of the trials.`,
   ];
-  if (!Number.isNaN(slack)) sentences.push(`At the median, the prediction left ${percent(slack)} of the limit free.`);
+  if (!Number.isNaN(slack)) sentences.push(`At the median, the prediction is ${percent(slack)} below the limit.`);
   if (left > 0) {
     sentences.push(
-      `The figures leave out ${plural(left, "trial")}: ${left === 1 ? "it" : "they"} ran with another plan than the predicted one, or did not run to the end.`,
+      `The figures leave out ${plural(left, "trial")}: ${left === 1 ? "it" : "they"} ran with other micro-batches than predicted, or not to the end.`,
     );
   }
   return sentences;

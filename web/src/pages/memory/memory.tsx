@@ -1,7 +1,7 @@
 // Memory of a study: what fits which GPU, how well that was predicted, and what it cost.
 import type { Study } from "../../api/messages";
 import { int } from "../../api/values";
-import { hours, percent } from "../../format/format";
+import { count, hours, percent } from "../../format/format";
 import { uses } from "../../format/study";
 import type { PageProps } from "../../lazy";
 import { Card, Figure } from "../../parts/parts";
@@ -46,7 +46,7 @@ export function Memory(_: PageProps) {
   );
 }
 
-// Hours by use, with those first of which nothing came.
+// Hours by use, first those without a result.
 function Costs({ study }: { study: Study }) {
   const all = uses(study);
   const total = all.reduce((sum, use) => sum + use.seconds, 0);
@@ -57,20 +57,20 @@ function Costs({ study }: { study: Study }) {
   const started = Math.max(0, ended - int(counts.oom_predicted)) + int(counts.running);
   return (
     <div class="stack">
-      <Card title="What memory cost">
+      <Card title="GPU time lost">
         {total > 0 && (
           <dl class="figures">
-            <Figure label="Lost: nothing came of these hours" hint={percent(lost / total)}>
+            <Figure label="Without a result" hint={percent(lost / total)}>
               <span class={lost > 0 ? "lost" : undefined}>{hours(lost)}</span>
             </Figure>
-            <Figure label="Of them to out-of-memory errors" hint={percent(oom / total)}>
+            <Figure label="Lost to out-of-memory errors" hint={percent(oom / total)}>
               {hours(oom)}
             </Figure>
           </dl>
         )}
         <p>{riskSentence(started, int(counts.oom_met), int(counts.oom_recovered))}</p>
         {int(counts.oom_predicted) > 0 && (
-          <p>{int(counts.oom_predicted) === 1 ? "One trial was not started, since no GPU would have held it." : `${int(counts.oom_predicted)} trials were not started, since no GPU would have held them.`}</p>
+          <p>{int(counts.oom_predicted) === 1 ? "One trial was not started, because it fits no connected GPU." : `${count(int(counts.oom_predicted))} trials were not started, because they fit no connected GPU.`}</p>
         )}
       </Card>
       <HoursByUse study={study} />

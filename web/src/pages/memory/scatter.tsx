@@ -31,7 +31,7 @@ export function Scatter({ study }: { study: Study }) {
       study={study.name ?? ""}
       empty={points === undefined || points.numbers.length === 0}
       keys={letters.map((letter) => ({ word: LOOKS[letter].word, shape: LOOKS[letter].shape, colour: `state-${LOOKS[letter].colour}` }))}
-      note={<span>Above the diagonal, a trial took more than predicted. Dashed: the limit of a worker. Pale: it ran with another plan than the predicted one, or not to the end. A click opens the trial.</span>}
+      note={<span>Above the diagonal, a trial took more than predicted. A dashed line is the memory that a worker allows its trials. A pale mark is a trial that ran with other micro-batches than predicted, or not to the end. A click on a mark opens its trial.</span>}
       aside={<Measures measure={measure} />}
     >
       <Read reading={reading} what="the memory of trials">
@@ -69,11 +69,11 @@ function Points({ points, measure, study }: PointsProps) {
   }
   return (
     <>
-      <p>{stats ? errorSentences(stats, points.comparable.filter((one) => !one).length).join(" ") : "No trial ran to its end with the plan that was predicted."}</p>
+      <p>{stats ? errorSentences(stats, points.comparable.filter((one) => !one).length).join(" ") : "No trial ran to its end with the micro-batches that were predicted."}</p>
       <p class="readout" aria-live="polite">
         {at === undefined ? (
           <span class="hint">
-            The prediction is of the memory that a trial requires with its margin; measured is {MEASURES[measure].says}. Point at a mark to read it.
+            The prediction is the required memory with a safety margin; the measurement is {MEASURES[measure].says}. Point at a mark to read it.
           </span>
         ) : (
           `Trial ${points.numbers[at]}: ${pointWords(points, at)}.`

@@ -11,13 +11,14 @@ const STATES: Record<string, string> = {
   ATTEMPT_STATE_LEASED: "running",
   ATTEMPT_STATE_SUSPECT: "running, but its worker is silent",
   ATTEMPT_STATE_FINISHED: "finished",
-  ATTEMPT_STATE_RELEASED: "given back",
+  ATTEMPT_STATE_RELEASED: "released",
   ATTEMPT_STATE_LOST: "lost",
   ATTEMPT_STATE_SUPERSEDED: "replaced by a newer attempt",
 };
 
 export function AttemptCard({ trial }: { trial: Trial }) {
   const attempts = trial.attempts ?? [];
+  const split = attempts.some((attempt) => plansText(attempt, trial.params) !== "");
   return (
     <Card title="Attempts">
       {attempts.length === 0 ? (
@@ -32,15 +33,15 @@ export function AttemptCard({ trial }: { trial: Trial }) {
                 </th>
                 <th scope="col">State</th>
                 <th scope="col">Worker</th>
-                <th scope="col">Batch = parts</th>
+                {split && <th scope="col">Batch = micro-batches</th>}
                 <th scope="col" class="number">
-                  Predicted
+                  Predicted memory
                 </th>
                 <th scope="col" class="number">
-                  Used
+                  Live peak
                 </th>
                 <th scope="col" class="number">
-                  Allowed
+                  Limit
                 </th>
                 <th scope="col" class="number">
                   Out-of-memory errors
@@ -54,7 +55,7 @@ export function AttemptCard({ trial }: { trial: Trial }) {
             </thead>
             <tbody>
               {attempts.map((attempt) => (
-                <Row key={int(attempt.number)} attempt={attempt} trial={trial} />
+                <Row key={int(attempt.number)} attempt={attempt} trial={trial} split={split} />
               ))}
             </tbody>
           </table>
@@ -73,7 +74,7 @@ export function limitOf(attempt: Attempt): number {
   return measured > 0 ? measured : int(attempt.capacity_bytes);
 }
 
-function Row({ attempt, trial }: { attempt: Attempt; trial: Trial }) {
+function Row({ attempt, trial, split }: { attempt: Attempt; trial: Trial; split: boolean }) {
   const plans = plansText(attempt, trial.params);
   const [started, ended] = [instant(attempt.started), instant(attempt.ended)];
   return (
@@ -85,7 +86,7 @@ function Row({ attempt, trial }: { attempt: Attempt; trial: Trial }) {
           {attempt.worker}
         </span>
       </td>
-      <td>{plans === "" ? <span class="hint">no batch is known</span> : plans}</td>
+      {split && <td>{plans}</td>}
       <td class="number">
         <Size of={int(attempt.predicted_bytes)} />
       </td>

@@ -18,9 +18,10 @@ export function planText(plan: MemoryPlan): string {
 
 type Params = Record<string, Value>;
 
-// A program of the user's own may know of no batch: its plan then says nothing.
+// A program of the user's own may know of no batch, and of imported trials no plan is known: theirs is
+// then a single sample, whatever their parameters say.
 export function hasBatch(params: Params | undefined, plan: MemoryPlan | undefined): plan is MemoryPlan {
-  return plan !== undefined && (int(plan.effective_batch) > 1 || params?.["train.batch_size"] !== undefined);
+  return plan !== undefined && (int(plan.effective_batch) > 1 || int(params?.["train.batch_size"]?.int_value) === 1);
 }
 
 function samePlan(left: MemoryPlan, right: MemoryPlan): boolean {

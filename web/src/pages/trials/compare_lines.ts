@@ -85,7 +85,7 @@ export function parameterTexts(values: readonly (Value | undefined)[]): string[]
 
 function planLines(trials: readonly Trial[]): Line[] {
   return [
-    { name: "Batch = parts", texts: trials.map((trial) => (trial.attempts ?? []).map((attempt) => plansText(attempt, trial.params)).findLast((text) => text !== "") ?? "") },
+    { name: "Batch = micro-batches", texts: trials.map((trial) => (trial.attempts ?? []).map((attempt) => plansText(attempt, trial.params)).findLast((text) => text !== "") ?? "") },
     { name: "Attempts", texts: trials.map((trial) => count((trial.attempts ?? []).length)) },
     { name: "Worker", texts: trials.map((trial) => lastAttempt(trial)?.worker ?? "") },
     { name: "Proposed by", texts: trials.map((trial) => trial.sampler ?? "") },

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { GetMemoryFitResponse, Parameter, QueryTrialsResponse, Trial } from "../../../src/api/messages";
 import type { Grid } from "../../../src/charts/frontier/grid";
 import { capacityWord, chosenCapacities, focusOf, gpuOf, readCapacity, workerCapacities } from "../../../src/pages/memory/capacities";
-import { cutSentence, cutSentences, statement } from "../../../src/pages/memory/fit";
+import { cutSentence, cutsOf, noCutSentence, shareOf, statement } from "../../../src/pages/memory/fit";
 import { batchText, laddersOf, ladderSentence, stepsOf } from "../../../src/pages/memory/ladder";
 import { chosenParams, comparedNames, marksOf } from "../../../src/pages/memory/marks";
 import { errorSentences, measuredOf, riskSentence, statistics } from "../../../src/pages/memory/measured";
@@ -49,32 +49,33 @@ describe("cuts", () => {
     does_not_fit: "10899",
     cut: { parameter: "train.batch_size", description, misfits_removed: "10899", misfits_left: left, fits_lost: lost },
   });
-  it("are one sentence", () => {
+  it("are sentences", () => {
     expect(cutSentence(counts("train.batch_size <= 16"))).toBe(
-      "Cut train.batch_size to at most 16: removes all 10,899 configurations that do not fit, and 5,673 of 20,000 that fit. Then all 14,327 fit.",
+      "Cut train.batch_size to at most 16: this removes all 10,899 configurations that do not fit, and 5,673 of 20,000 that fit. Then all 14,327 that remain fit.",
     );
     expect(cutSentence(counts("train.batch_size <= 16", "12", "0"))).toBe(
-      "Cut train.batch_size to at most 16: removes 10,899 of 10,911 configurations that do not fit, and none that fit. Then 20,000 of 20,012 fit.",
+      "Cut train.batch_size to at most 16: this removes 10,899 of 10,911 configurations that do not fit, and none that fit. Then 20,000 of 20,012 that remain fit.",
     );
+    expect(cutSentence({ ...counts("train.batch_size <= 16"), unknown: "4" })).toContain("Then all 14,327 that remain and are known fit.");
     expect(cutSentence({ ...counts("without bert-large") })).toMatch(/^Drop bert-large from train.batch_size: /);
     expect(cutSentence(counts("something new"))).toMatch(/^Restrict train.batch_size: something new: /);
     expect(cutSentence({ fits: "1" })).toBe("");
   });
 });
 
+const cut = { parameter: "b", description: "b <= 16", misfits_removed: "1", fits_lost: "1" };
 const fit: GetMemoryFitResponse = {
   configurations: "200",
   gpus: [
-    {
-      literal: { fits: "80", does_not_fit: "120", cut: { parameter: "b", description: "b <= 16", misfits_removed: "1", fits_lost: "1" } },
-      planned: { fits: "150", does_not_fit: "50" },
-    },
+    { literal: { fits: "80", does_not_fit: "120", cut }, planned: { fits: "150", does_not_fit: "50" } },
     { literal: { fits: "200" }, planned: { fits: "200" } },
     {},
+    { literal: { fits: "80", does_not_fit: "120", cut }, planned: { fits: "200" } },
+    { literal: { fits: "80", does_not_fit: "111", unknown: "9", cut }, planned: { fits: "191", unknown: "9" } },
   ],
   models: [
-    { name: "small", known: true, configurations: "150", planned_fits: [150, 150].map(String) },
-    { name: "large", known: true, configurations: "50", planned_fits: ["0", "50"], smallest_planned_bytes: String(14 * G) },
+    { name: "small", known: true, configurations: "150", planned_fits: [150, 150, 0, 150, 150].map(String) },
+    { name: "large", known: true, configurations: "50", planned_fits: ["0", "50", "0", "50", "41"], smallest_planned_bytes: String(14 * G) },
     { name: "other", configurations: "9" },
   ],
 };
@@ -82,20 +83,45 @@ const fit: GetMemoryFitResponse = {
 describe("statement", () => {
   it("says what fits, and which models never do", () => {
     expect(statement(fit, 0)).toEqual([
-      "80 of 200 configurations (40 %) fit as they are written; with smaller micro-batches, 150 (75 %) fit.",
-      "large never fits: it needs at least 14.0 GiB.",
+      "80 of 200 configurations (40 %) fit with the full batch; with smaller micro-batches, 150 (75 %) fit.",
+      "large never fits: it requires at least 14.0 GiB.",
       "All configurations of small fit with smaller micro-batches.",
     ]);
-    expect(statement(fit, 1)).toEqual(["All 200 configurations fit as they are written."]);
-    expect(statement(fit, 2)).toEqual(["Nothing is known of the memory of this search space."]);
-    expect(cutSentences(fit, 0)).toHaveLength(1);
+    expect(statement(fit, 1)).toEqual(["All 200 configurations fit with the full batch."]);
+    expect(statement(fit, 2)).toEqual(["The memory of this search space is unknown."]);
   });
-  it("claims nothing of what would only be tried", () => {
-    const learned: GetMemoryFitResponse = {
-      gpus: [{ usable_bytes: String(8 * G), literal: { fits: "984", does_not_fit: "16" }, planned: { fits: "984", does_not_fit: "16" } }],
-      models: [{ configurations: "1000", known: true, smallest_bytes: "24000000001", literal_fits: ["984"], planned_fits: ["984"] }],
+  it("counts what is unknown apart, and never as fitting", () => {
+    expect(shareOf({ fits: "1", unknown: "3" })).toEqual({ fits: 1, misfits: 0, unknown: 3, total: 4 });
+    expect(statement(fit, 4).slice(0, 2)).toEqual([
+      "80 of 200 configurations (40 %) fit with the full batch; with smaller micro-batches, 191 (96 %) fit.",
+      "The memory of 9 of 200 configurations is unknown on this GPU: the study would try them.",
+    ]);
+    const learned = (fits: number, misfits: number, unknown: number): GetMemoryFitResponse => {
+      const counts = { fits: String(fits), does_not_fit: String(misfits), unknown: String(unknown) };
+      return { gpus: [{ literal: counts, planned: counts }], models: [{ configurations: "1000", known: true, smallest_bytes: "24000000001" }] };
     };
-    expect(statement(learned, 0)).toEqual(["Too few trials have run to say what fits: 984 of 1,000 configurations would be tried, and 16 are known not to fit."]);
+    expect(statement(learned(0, 16, 984), 0)).toEqual([
+      "None of 1,000 configurations is known to fit.",
+      "The memory of 984 of 1,000 configurations is unknown on this GPU: the study would try them.",
+    ]);
+    expect(statement(learned(0, 0, 1000), 0)).toEqual(["The memory of all 1,000 configurations is unknown on this GPU: the study would try them."]);
+  });
+});
+
+describe("advice", () => {
+  it("says first that nothing has to be cut, where smaller micro-batches make all fit", () => {
+    expect(noCutSentence(fit, 3, "plan")).toBe(
+      "No cut is necessary: all 200 configurations run with smaller micro-batches at the same effective batch size. A training step then takes several forward and backward passes, which can be slower; how much slower is not known here.",
+    );
+    expect(noCutSentence(fit, 3, "strict")).toMatch(/^No cut would be necessary with the memory policy “plan”: /);
+  });
+  it("does not say so where something does not fit, is unknown, or fits anyway", () => {
+    for (const index of [0, 1, 2, 4]) expect(noCutSentence(fit, index, "plan")).toBe("");
+    expect(noCutSentence({ ...fit, models: [{ known: true }] }, 3, "plan")).toBe("");
+  });
+  it("says what each cut is for", () => {
+    expect(cutsOf(fit, 0).map(({ goal, action }) => [goal, action])).toEqual([["to run with the full batch", "Cut b to at most 16"]]);
+    expect(cutsOf({ gpus: fit.gpus ?? [], models: [{ known: true }] }, 0).map(({ goal }) => goal)).toEqual([""]);
   });
 });
 
@@ -127,7 +153,7 @@ describe("measured", () => {
     expect(stats).toMatchObject({ trials: 2, above: 1 });
     expect(stats?.worst).toBeCloseTo(0.05);
     expect(stats && errorSentences(stats, 2).join(" ")).toBe(
-      "In 2 trials, the prediction differs from the measurement by 5 % at the median. 1 trial (50 %) took more than predicted, at most 5 % more; a margin of 5 % covers 95 % of the trials. At the median, the prediction left 17 % of the limit free. The figures leave out 2 trials: they ran with another plan than the predicted one, or did not run to the end.",
+      "In 2 trials, the prediction differs from the measurement by 5 % at the median. 1 trial (50 %) took more than predicted, at most 5 % more; 5 % more than predicted is enough for 95 % of the trials. At the median, the prediction is 17 % below the limit. The figures leave out 2 trials: they ran with other micro-batches than predicted, or not to the end.",
     );
     expect(statistics(measuredOf({}, "live"))).toBeUndefined();
   });
@@ -158,12 +184,15 @@ describe("ladder", () => {
     expect([512, 0, 128, 134].map((micro) => batchText(512, micro))).toEqual(["512", "512", "4 × 128", "3 × 134 + 110"]);
   });
   it("has each plan once, in order", () => {
-    expect(stepsOf(trial).map(({ text }) => text)).toEqual(["512", "2 × 256", "3 × 134 + 110", "3 × 134 + 110, layers computed again"]);
+    expect(stepsOf(trial).map(({ text }) => text)).toEqual(["512", "2 × 256", "3 × 134 + 110", "3 × 134 + 110, activation checkpointing"]);
+  });
+  it("has no step to a plan that nobody reported", () => {
+    expect(stepsOf({ attempts: [{ plan: plan(512), final_plan: { effective_batch: "1", micro_batch: "1" } }] }).map(({ text }) => text)).toEqual(["512"]);
   });
   it("has the trials that stepped down", () => {
     const ladders = laddersOf([trial, { number: "8", attempts: [{ plan: plan(512) }] }, {}]);
     expect(ladders.map(({ trial: { number }, ooms }) => [number, ooms])).toEqual([["7", 2]]);
-    expect(ladderSentence(ladders)).toBe("One trial was planned anew; it completed.");
+    expect(ladderSentence(ladders)).toBe("One trial ran out of memory or was split further; it completed.");
   });
 });
 
@@ -172,7 +201,7 @@ describe("trials over the frontier", () => {
     { name: "model", domain: { categorical_domain: { choices: [{ string_value: "a" }, { string_value: "b" }] } } },
     { name: "lr", domain: { float_domain: { low: 0, high: 1 } } },
   ];
-  const grid: Grid = { x: "batch", y: "length", xs: [8, 16], ys: [128, 256], needed: [1, 1, 1, 1], gpus: [] };
+  const grid: Grid = { x: "batch", y: "length", xs: [8, 16], ys: [128, 256], smooth: { x: false, y: false }, needed: [1, 1, 1, 1], gpus: [] };
   const answer: QueryTrialsResponse = {
     numbers: [3, 2, 1],
     columns: [
@@ -201,5 +230,8 @@ describe("trials over the frontier", () => {
     const all = marksOf(answer, grid, params, ["model"], true);
     expect(all.shown.map(({ number }) => number)).toEqual([3, 2]);
     expect(all.shown[1]?.x).toBe(0.5);
+    // Along a number, a mark stays where its value is.
+    const smooth = marksOf(answer, { ...grid, smooth: { x: true, y: false } }, params, ["model"], false);
+    expect(smooth.shown[0]?.x).toBe(0);
   });
 });

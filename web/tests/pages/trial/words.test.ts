@@ -28,6 +28,11 @@ describe("plansText", () => {
     expect(plansText({ plan }, {})).toBe("");
     expect(plansText({ plan }, { "train.batch_size": { int_value: "1" } })).toBe("1 = 1 × 1");
   });
+
+  it("is empty for an imported trial, whose plan nobody knows", () => {
+    const plan = { effective_batch: "1", micro_batch: "1" };
+    expect(plansText({ worker: "imported", plan }, { "train.batch_size": { int_value: "16" } })).toBe("");
+  });
 });
 
 describe("reasonOf", () => {
