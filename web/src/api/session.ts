@@ -11,11 +11,14 @@ export interface Session {
 
 export const session = signal<Session | undefined>(undefined);
 
-// The server decides by itself; this decides which controls are shown as usable.
-export const mayWrite = computed(
-  () => isLive() && (session.value?.role === "write" || session.value?.role === "admin"),
-);
-export const mayAdminister = computed(() => isLive() && session.value?.role === "admin");
+// Why controls that change something are disabled; undefined: they are not. The server decides by
+// itself.
+export const whyReadOnly = computed(() => {
+  if (!isLive()) return "This page is a file: nothing can be changed here.";
+  const role = session.value?.role ?? "read";
+  if (role === "write" || role === "admin") return undefined;
+  return `Your token has the role ${role}, which may not do this; the roles write and admin may.`;
+});
 
 export async function readSession(): Promise<void> {
   if (!isLive()) return;

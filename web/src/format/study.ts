@@ -1,6 +1,6 @@
 // What a study says, in words and numbers that pages share.
 import type { Objective, Study, TrialCounts } from "../api/messages";
-import { int, seconds } from "../api/values";
+import { double, int, seconds } from "../api/values";
 import { plural } from "./format";
 
 export function isFinished(study: Study): boolean {
@@ -19,6 +19,46 @@ export function stateWord(study: Study): string {
 
 export function isMinimized(objective: Objective | undefined): boolean {
   return objective?.direction !== "DIRECTION_MAXIMIZE";
+}
+
+// Whether the study would hand out trials if it was ordered to run, as far as its counts say. Other
+// ends, such as no progress, only the server knows.
+function hasTrialsLeft(study: Study): boolean {
+  const { counts, budget = {} } = study;
+  if (budget.wall_clock !== undefined && seconds(study.wall_clock_used) >= seconds(budget.wall_clock)) return false;
+  if (budget.target !== undefined && study.best_value !== undefined && double(study.best_violation) === 0) {
+    const [best, target] = [double(study.best_value), double(budget.target)];
+    if (isMinimized(study.objectives?.[0]) ? best <= target : best >= target) return false;
+  }
+  const queued = int(counts?.queued);
+  return queued > 0 || budget.trials === undefined || endedTrials(counts) + int(counts?.running) < int(budget.trials);
+}
+
+// What readers want first of a study: to pause one that hands out trials; to resume one that was
+// paused, stopped or ended by failures, where it has trials left; else to extend it.
+export function firstOrder(study: Study): "pause" | "resume" | "extend" {
+  const isHeld = study.order === "STUDY_ORDER_PAUSE" || study.order === "STUDY_ORDER_STOP";
+  if (!isFinished(study)) return isHeld ? "resume" : "pause";
+  const isFailed = (study.failure ?? "") !== "";
+  return (isHeld || isFailed) && hasTrialsLeft(study) ? "resume" : "extend";
+}
+
+// Why a study that is finished stays so.
+function whyFinished(study: Study): string {
+  return (study.waiting_for ?? "") === "" ? "its budget is used up" : (study.waiting_for ?? "");
+}
+
+// What the order to run came to.
+export function resumedText(study: Study): string {
+  return isFinished(study) ? `The study stays finished: ${whyFinished(study)}.` : "The study goes on.";
+}
+
+// What a change of the budget came to.
+export function extendedText(study: Study): string {
+  const budget = `The budget is now ${budgetText(study)}.`;
+  if (!isFinished(study)) return budget;
+  if (firstOrder(study) === "resume") return `${budget} Resume the study to go on.`;
+  return `${budget} The study stays finished: ${whyFinished(study)}.`;
 }
 
 // Trials that count against the budget and have ended.

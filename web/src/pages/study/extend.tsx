@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/call";
 import type { Study, UpdateStudyRequest } from "../../api/messages";
-import { budgetText } from "../../format/study";
+import { budgetText, extendedText } from "../../format/study";
 import { Dialog } from "../../parts/parts";
 import { perform } from "../../state/notices";
 import { useStudy } from "../../state/study";
@@ -9,7 +9,7 @@ import { useStudy } from "../../state/study";
 // Adds to the budget of a study.
 export function Extend({ study, onClose }: { study: Study; onClose: () => void }) {
   const live = useStudy();
-  const [trials, setTrials] = useState("50");
+  const [trials, setTrials] = useState(study.budget?.trials === undefined ? "" : "50");
   const [hours, setHours] = useState("");
   const [problem, setProblem] = useState("");
   const submit = async () => {
@@ -27,7 +27,7 @@ export function Extend({ study, onClose }: { study: Study; onClose: () => void }
       return setProblem("Type how many trials to add, or the hours in all.");
     }
     const answer = await perform(call("StudyService/UpdateStudy", request), ({ study: now }) =>
-      now === undefined ? "The budget was changed." : `The budget is now ${budgetText(now)}.`,
+      extendedText(now ?? study),
     );
     live.update(answer?.study);
     if (answer !== undefined) onClose();
