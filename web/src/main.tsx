@@ -1,9 +1,9 @@
 import { render } from "preact";
 import { App } from "./app";
-import { readSession } from "./api/session";
+import { followSession } from "./api/session";
 import "./style/theme.css";
 import "./style/base.css";
 
-void readSession();
+followSession();
 const page = document.getElementById("page");
 if (page !== null) render(<App />, page);

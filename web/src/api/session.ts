@@ -1,6 +1,6 @@
 // Who uses the page, and what they may do.
 import { computed, signal } from "@preact/signals";
-import { ApiError, connection, isLive, lostConnection, readError } from "./call";
+import { connection, isLive, lostConnection, readError, reconnects, type ApiError } from "./call";
 
 export interface Session {
   name: string;
@@ -20,7 +20,12 @@ export const whyReadOnly = computed(() => {
   return `Your token has the role ${role}, which may not do this; the roles write and admin may.`;
 });
 
-export async function readSession(): Promise<void> {
+// Reads it now, and whenever the server is back after it was lost.
+export function followSession(): void {
+  reconnects.subscribe(() => void readSession());
+}
+
+async function readSession(): Promise<void> {
   if (!isLive()) return;
   let response: Response;
   try {
