@@ -44,8 +44,23 @@ async function readSession(): Promise<void> {
   else lostConnection();
 }
 
+// What the server says against a token; "": it takes it.
+export async function refusalOf(token: string): Promise<string> {
+  if (!/^[\x21-\x7e]+$/.test(token)) return "This is no token: it has blanks or letters that no token has.";
+  try {
+    const response = await fetch("/api/session", { headers: { Authorization: `Bearer ${token}` }, cache: "no-store" });
+    return response.ok ? "" : (await readError(response)).message;
+  } catch {
+    return "The server does not answer.";
+  }
+}
+
 export async function logOut(): Promise<void> {
-  await fetch("/api/session", { method: "DELETE" });
+  try {
+    await fetch("/api/session", { method: "DELETE" });
+  } catch {
+    return lostConnection();
+  }
   session.value = undefined;
   connection.value = "refused";
 }
