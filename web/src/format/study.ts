@@ -2,6 +2,7 @@
 import type { Objective, Study, TrialCounts } from "../api/messages";
 import { double, int, seconds } from "../api/values";
 import { plural } from "./format";
+import { prunedText } from "./pruned";
 
 export function isFinished(study: Study): boolean {
   return study.state === "STUDY_STATE_FINISHED";
@@ -108,7 +109,7 @@ export function uses(study: Study): Use[] {
   });
   return [
     use("useful", "completed", time.useful, false),
-    use("pruned", "pruned", time.pruned, false),
+    use(prunedText("PRUNER"), "pruned", time.pruned, false),
     use("out of memory", "oom", time.out_of_memory, true),
     use("failed", "failed", time.failed, true),
     use("cancelled", "cancelled", time.cancelled, true),

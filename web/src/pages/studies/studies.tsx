@@ -146,8 +146,8 @@ function Row(props: { study: Study; chosen: boolean; onChoose: (name: string, on
           label={`${count(allTrials(counts))} trials by state`}
           parts={[
             { word: "completed", colour: LOOKS.C.colour, amount: int(counts?.completed) },
-            { word: "pruned", colour: LOOKS.P.colour, amount: Math.max(0, int(counts?.pruned) - int(counts?.oom_predicted)) },
-            { word: "would not fit", colour: LOOKS.E.colour, amount: int(counts?.oom_predicted) },
+            { word: "pruned: by the pruner or out of memory", colour: LOOKS.P.colour, amount: Math.max(0, int(counts?.pruned) - int(counts?.oom_predicted)) },
+            { word: LOOKS.E.word, colour: LOOKS.E.colour, amount: int(counts?.oom_predicted) },
             { word: "failed", colour: LOOKS.F.colour, amount: int(counts?.failed) },
             { word: "running", colour: LOOKS.R.colour, amount: int(counts?.running) },
           ]}

@@ -4,13 +4,13 @@ import type { Study } from "../../api/messages";
 import { double, int, seconds } from "../../api/values";
 import { conditionText, domainText } from "../../format/domain";
 import { count, duration, hours, number, percent, plural } from "../../format/format";
-import { budgetText, endedTrials, isMinimized, remaining, uses, waitsFor } from "../../format/study";
+import { budgetText, isMinimized, remaining, uses, waitsFor } from "../../format/study";
 import { Card, Figure, Scroll, ShareBar } from "../../parts/parts";
-import { LOOKS, StateMark } from "../../parts/states";
 import { Link, studyPath } from "../../router";
 import { useStudy } from "../../state/study";
 import { History } from "./history";
 import { LatestTrials } from "./latest";
+import { StateBar } from "./state_bar";
 
 export function Overview() {
   const study = useStudy().study.value;
@@ -82,7 +82,7 @@ function Figures({ study }: { study: Study }) {
         <Figure label="Met an out-of-memory error" hint={oom > 0 ? `${count(int(study.counts?.oom_recovered))} of them completed after all` : "of trials that were started"}>
           {count(oom)}
         </Figure>
-        <Figure label="Not started: would not fit" hint="predicted out of memory">
+        <Figure label="Pruned: predicted out of memory" hint="not started: they would not fit">
           {count(int(study.counts?.oom_predicted))}
         </Figure>
         <Figure label="Time" hint={study.budget?.wall_clock !== undefined && `of ${duration(seconds(study.budget.wall_clock))}`}>
@@ -96,42 +96,6 @@ function Figures({ study }: { study: Study }) {
       </dl>
       <StateBar study={study} />
     </Card>
-  );
-}
-
-function StateBar({ study }: { study: Study }) {
-  const counts = study.counts ?? {};
-  const predicted = int(counts.oom_predicted);
-  const infeasible = int(counts.infeasible);
-  const parts = [
-    { letter: "C", amount: int(counts.completed) - infeasible },
-    { letter: "I", amount: infeasible },
-    { letter: "P", amount: Math.max(0, int(counts.pruned) - predicted) },
-    { letter: "E", amount: predicted },
-    { letter: "F", amount: int(counts.failed) },
-    { letter: "X", amount: int(counts.cancelled) },
-    { letter: "R", amount: int(counts.running) },
-    { letter: "Q", amount: int(counts.queued) },
-  ] as const;
-  const shown = parts.filter(({ amount }) => amount > 0);
-  if (shown.length === 0) return null;
-  const words = { ...LOOKS, P: { ...LOOKS.P, word: "pruned" } };
-  return (
-    <>
-      <h3>States</h3>
-      <ShareBar
-        label={`States of ${plural(endedTrials(study.counts), "ended trial")}`}
-        parts={shown.map(({ letter, amount }) => ({ word: `${words[letter].word}: ${count(amount)}`, colour: words[letter].colour, amount }))}
-      />
-      <div class="legend">
-        {shown.map(({ letter, amount }) => (
-          <span key={letter} class="state">
-            <StateMark look={words[letter]} />
-            {count(amount)} {words[letter].word}
-          </span>
-        ))}
-      </div>
-    </>
   );
 }
 

@@ -5,7 +5,7 @@ import { conditionText, domainText } from "../../format/domain";
 import { bytes, count, duration, number } from "../../format/format";
 import { Long } from "../../parts/long";
 import { Ago, Card, Figure, Scroll } from "../../parts/parts";
-import { letterOfTrial, StateBadge } from "../../parts/states";
+import { TrialBadge } from "../../parts/states";
 import { Link, studyPath } from "../../router";
 import { now } from "../../state/now";
 import { exactText, printable, readAttributes } from "./text";
@@ -18,7 +18,7 @@ export function OutcomeCard({ study, trial }: { study: Study; trial: Trial }) {
   return (
     <Card title="Outcome" aside={<Times trial={trial} />}>
       <p class="outcome">
-        <StateBadge letter={letterOfTrial(trial)} /> <Long text={trial.outcome === undefined ? openText(trial) : outcomeText(trial.outcome, trial)} />
+        <TrialBadge trial={trial} /> <Long text={trial.outcome === undefined ? openText(trial) : outcomeText(trial.outcome, trial)} />
       </p>
       <Now study={study} trial={trial} />
       {excesses.map((text) => (

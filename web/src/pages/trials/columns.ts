@@ -2,6 +2,7 @@
 import type { ColumnInfo, QueryTrialsResponse, Study, TableColumn } from "../../api/messages";
 import { double } from "../../api/values";
 import { bytes, count, duration, number, time } from "../../format/format";
+import { isPrunedWhy, PRUNED_WHY } from "../../format/pruned";
 import { letterOf, type Letter } from "../../parts/states";
 import type { PruneReason, TrialState } from "../../api/messages";
 
@@ -80,15 +81,9 @@ export function cellsOf(column: TableColumn | undefined): (row: number) => Cell 
   return (row) => (missing.has(row) || column.numbers?.[row] === undefined ? undefined : double(column.numbers[row]));
 }
 
-const WHYS: Record<string, string> = {
-  PRUNER: "stopped by the pruner",
-  OUT_OF_MEMORY: "out of memory",
-  PREDICTED_OUT_OF_MEMORY: "predicted out of memory",
-  HOST_OUT_OF_MEMORY: "out of host memory",
-};
-
+// The reason of a pruned trial, or the class of a failure.
 export function whyText(why: string): string {
-  return WHYS[why] ?? why.toLowerCase().replaceAll("_", " ");
+  return isPrunedWhy(why) ? PRUNED_WHY[why] : why.toLowerCase().replaceAll("_", " ");
 }
 
 export function cellText(look: ColumnLook, cell: Cell): string {

@@ -3,7 +3,7 @@ import type { Attempt, Study, Trial, Value } from "../../api/messages";
 import { double, int, instant } from "../../api/values";
 import { bytes, count, duration, number } from "../../format/format";
 import { isMinimized } from "../../format/study";
-import { LOOKS, letterOfTrial } from "../../parts/states";
+import { trialWord } from "../../parts/states";
 import { exactText } from "../trial/text";
 import { limitOf } from "../trial/attempts";
 import { openText, outcomeText, plansText } from "../trial/words";
@@ -50,7 +50,7 @@ function resultLines(trials: readonly Trial[], study: Study): Line[] {
     return best === undefined ? { name, texts } : { name, texts, best };
   });
   return [
-    { name: "State", texts: trials.map((trial) => LOOKS[letterOfTrial(trial)].word) },
+    { name: "State", texts: trials.map(trialWord) },
     ...metrics,
     { name: "Time", texts: trials.map(timeText) },
     { name: "How it ended", texts: trials.map((trial) => (trial.outcome === undefined ? openText(trial) : outcomeText(trial.outcome, trial))) },
