@@ -71,6 +71,14 @@ export function allTrials(counts: TrialCounts | undefined): number {
   return endedTrials(counts) + int(counts?.queued) + int(counts?.running) + int(counts?.imported);
 }
 
+// Whether all trials that ran were imported: what they used is not known here.
+export function isUnmeasured({ counts, time_by_use }: Study): boolean {
+  const ran = int(counts?.completed) + int(counts?.failed) + int(counts?.pruned) - int(counts?.oom_predicted) + int(counts?.imported);
+  return time_by_use === undefined && int(counts?.running) === 0 && ran > 0;
+}
+
+export const UNMEASURED = "imported: not measured here";
+
 // "120 of 500 trials", "120 trials".
 export function budgetText(study: Study): string {
   const ended = endedTrials(study.counts);

@@ -1,6 +1,6 @@
 // A trial in words: how it ended and why, and how its batches were run.
 import type { Attempt, Failed, MemoryPlan, MemoryRecord, MetricConstraint, OutOfMemory, Outcome, StoppedByPruner, Trial, Value } from "../../api/messages";
-import { double, int } from "../../api/values";
+import { double, instant, int } from "../../api/values";
 import { bytes, count, number, plural } from "../../format/format";
 import { TIME_LIMIT } from "../../format/pruned";
 
@@ -139,6 +139,18 @@ export function outcomeText(outcome: Outcome, trial: Trial): string {
   }
   const reason = outcome.cancelled?.reason ?? "";
   return reason === "" ? "It was cancelled; nobody gave a reason." : `It was cancelled: ${reason}`;
+}
+
+export function isImported(trial: Trial): boolean {
+  return (trial.origin ?? "") !== "";
+}
+
+// Seconds that it took, or has taken until `now_ms`; undefined where that is not known: the server
+// keeps an imported trial without times as one that took none.
+export function secondsOf(trial: Trial, now_ms: number): number | undefined {
+  const [started, ended] = [instant(trial.started), instant(trial.ended)];
+  if (started === undefined || (isImported(trial) && started === ended)) return undefined;
+  return ((ended ?? now_ms) - started) / 1000;
 }
 
 // What a trial without an outcome does or waits for.

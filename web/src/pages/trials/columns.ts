@@ -93,7 +93,8 @@ export function cellText(look: ColumnLook, cell: Cell): string {
     case "bytes":
       return bytes(cell);
     case "duration":
-      return duration(cell);
+      // Of an imported trial whose times are not known.
+      return cell === 0 ? "unknown" : duration(cell);
     case "time":
       return time(cell * 1000);
     case "count":

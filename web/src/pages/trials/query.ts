@@ -32,7 +32,7 @@ export const QUICK: { word: string; where: string; letter?: Letter; hint?: strin
   { word: "completed", where: "state=completed", letter: "C" },
   { word: "pruned", where: "state=pruned", hint: "Ended early, and no failure: for any of the reasons that follow" },
   pruned("PRUNER", "P", "The pruner ended it at a step where others were better, or its time limit was used up"),
-  pruned("OUT_OF_MEMORY", "O", "It ran out of GPU memory, and no smaller micro-batch was left to try"),
+  pruned("OUT_OF_MEMORY", "O", "It ran out of GPU memory, and could not continue with smaller micro-batches"),
   pruned("HOST_OUT_OF_MEMORY", "O", "It ran out of the memory of its host"),
   pruned("PREDICTED_OUT_OF_MEMORY", "E", "It was not started: its predicted memory does not fit"),
   { word: "failed", where: "state=failed", letter: "F" },

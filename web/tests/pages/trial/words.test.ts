@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Trial } from "../../../src/api/messages";
-import { excessText, oomFacts, outcomeText, planText, plansText, reasonOf, recordNote } from "../../../src/pages/trial/words";
+import { excessText, oomFacts, outcomeText, planText, plansText, reasonOf, recordNote, secondsOf } from "../../../src/pages/trial/words";
 
 const GIB = 2 ** 30;
 
@@ -94,4 +94,14 @@ describe("facts", () => {
   it("says what a record of memory adds", () => {
     expect(recordNote({ plan: { effective_batch: "4", micro_batch: "2" }, needed_bytes: String(GIB) })).toBe("batch 4 = 2 × 2, needed 1.00 GiB");
   });
+});
+
+it("knows how long a trial took, where its times are known", () => {
+  const [started, ended] = ["2026-11-20T08:00:00Z", "2026-11-20T08:01:30Z"];
+  expect(secondsOf({ started, ended }, 0)).toBe(90);
+  expect(secondsOf({ started }, Date.parse(ended))).toBe(90);
+  expect(secondsOf({}, 0)).toBeUndefined();
+  expect(secondsOf({ origin: "optuna:a#1", started, ended }, 0)).toBe(90);
+  // Imported without times.
+  expect(secondsOf({ origin: "optuna:a#1", started, ended: started }, 0)).toBeUndefined();
 });

@@ -45,9 +45,11 @@ describe("cells", () => {
   it("are shown by their column", () => {
     expect(cellText(lookOf("peak_bytes", infos), 2 ** 30)).toBe("1.00 GiB");
     expect(cellText(lookOf("time", infos), 200)).toBe("3 min 20 s");
+    expect(cellText(lookOf("time", infos), 0)).toBe("unknown");
     expect(cellText(lookOf("lr", infos), 20241)).toBe("20241");
     expect(cellText(lookOf("loss", infos), 20241)).toBe("20,241");
     expect(cellText(lookOf("why", infos), "WORKER_LOST")).toBe("worker lost");
+    expect(cellText(lookOf("why", infos), "PRUNER")).toBe("by the pruner");
     expect(cellText(lookOf("lr", infos), undefined)).toBe("");
   });
 
