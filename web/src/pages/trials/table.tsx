@@ -113,7 +113,8 @@ const LONGEST_PLAIN = 24;
 
 function valueCell({ look, numeric, cell }: ShownColumn, row: number) {
   const text = cellText(look, cell(row));
-  if (text.length <= LONGEST_PLAIN) {
+  const whole = look.format === "message" ? String(cell(row) ?? "") : text;
+  if (whole.length <= LONGEST_PLAIN) {
     return (
       <td key={look.name} class={numeric ? "number foreign" : "foreign"}>
         {text}
@@ -121,8 +122,8 @@ function valueCell({ look, numeric, cell }: ShownColumn, row: number) {
     );
   }
   return (
-    <td key={look.name} class={numeric ? "number" : ""}>
-      <span class="clip" title={text}>
+    <td key={look.name} class={numeric ? "number" : look.format === "message" ? "said" : ""}>
+      <span class="clip" title={whole}>
         {text}
       </span>
     </td>
