@@ -30,7 +30,7 @@ export function Actions({ study, trial, reload }: { study: Study; trial: Trial; 
     if (answer?.trials?.[0] !== undefined) setAgain(int(answer.trials[0].number));
   };
   const preempt = async () => {
-    await perform(call("StudyService/PreemptTrial", named), () => "Its worker saves the state and gives the trial back at its next heartbeat.");
+    await perform(call("StudyService/PreemptTrial", named), () => "Its worker saves the trial and returns it to the queue at its next heartbeat.");
     reload();
   };
   return (

@@ -19,7 +19,7 @@ const DEFAULT_SIZE = 100;
 export const FEWEST_COMPARED = 2;
 export const MOST_COMPARED = 20;
 
-// Columns that the state of a row is told by, whether or not they are shown.
+// Columns that the state of a row depends on, whether or not they are shown.
 const ALWAYS = ["state", "why", "violation"];
 
 function pruned(why: PrunedWhy, letter: Letter, hint: string) {
