@@ -202,8 +202,8 @@ FieldFacts TrialColumns::FactsOf(const std::string& name) const {
   FieldFacts facts = column->Facts();
   // Texts, also where no trial has one yet.
   if (column == FieldNamed("why")) facts.words = WordsForWhy();
-  for (const char* const name : {"worker", "message"}) {
-    if (column == FieldNamed(name)) facts.only_numbers = false;
+  for (const char* const field : {"worker", "message"}) {
+    if (column == FieldNamed(field)) facts.only_numbers = false;
   }
   return facts;
 }

@@ -1,10 +1,10 @@
 import { render } from "preact";
 import { App, askForPage } from "./app";
-import { readSession } from "./api/session";
+import { followSession } from "./api/session";
 import "./style/theme.css";
 import "./style/base.css";
 
-void readSession();
+followSession();
 askForPage();
 const page = document.getElementById("page");
 if (page !== null) render(<App />, page);

@@ -1,8 +1,9 @@
 // What is around every page: heading, navigation, notices, and what is said where the server does
 // not answer or wants a token.
 import type { ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
 import { connection, isLive } from "./api/call";
-import { logOut, session } from "./api/session";
+import { logOut, refusalOf, session } from "./api/session";
 import { Link, path } from "./router";
 import { dismiss, notices } from "./state/notices";
 import { chooseTheme, theme } from "./state/theme";
@@ -62,19 +63,41 @@ export function Shell({ children }: { children: ComponentChildren }) {
 }
 
 function TokenForm() {
+  const [problem, setProblem] = useState("");
+  const field = useRef<HTMLInputElement>(null);
+  // The address with the token makes the session (web/API.md). A wrong one would lead to a page
+  // with nothing but the server's line.
+  const enter = async (form: HTMLFormElement, field: HTMLInputElement) => {
+    field.value = field.value.trim();
+    const refusal = await refusalOf(field.value);
+    setProblem(refusal);
+    if (refusal === "") form.submit();
+  };
   return (
-    <form method="get" class="card token">
+    <form
+      method="get"
+      class="card token"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (field.current !== null) void enter(event.currentTarget, field.current);
+      }}
+    >
       <h1>This server asks for a token</h1>
       <p>
         Paste a join string (<code>hpo1.…@host:port</code>) or its secret. <code>hpo admin token create</code> makes one.
       </p>
       <label>
         Token
-        <input name="token" type="password" autocomplete="off" required />
+        <input ref={field} name="token" type="password" autocomplete="off" required aria-invalid={problem !== ""} aria-describedby="token-problem" />
       </label>
       <button type="submit" class="main">
         Log in
       </button>
+      {problem !== "" && (
+        <p id="token-problem" class="problem" role="alert">
+          {problem}
+        </p>
+      )}
     </form>
   );
 }

@@ -36,8 +36,9 @@ class Export(Browser):
         tab.get_by_role("link", name="Trials", exact=True).click()
         tab.get_by_text(f"of {TRIALS}").first.wait_for()
         # Nothing can be changed.
-        self.assertTrue(tab.get_by_role("button", name="Pause").or_(
-            tab.get_by_role("button", name="Resume")).first.is_disabled())
+        extend = tab.get_by_role("button", name="Extend")
+        self.assertTrue(extend.is_disabled())
+        self.assertIn("This page is a file", extend.get_attribute("title"))
 
     def test_a_study_that_goes_on_is_shown_as_it_was(self):
         self.serve()

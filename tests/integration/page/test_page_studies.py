@@ -115,6 +115,65 @@ class Studies(Browser):
         server = self.start_server("--http", f"127.0.0.1:{port}")
         wait_until(lambda: "page at" in server.output(), "the server to be back")
 
+    def look_away(self, tab, away):
+        """As where another tab of the browser is in front: this one follows nothing then."""
+        tab.evaluate("""(away) => {
+            Object.defineProperty(document, "hidden", {configurable: true, get: () => away});
+            document.dispatchEvent(new Event("visibilitychange"));
+        }""", away)
+
+    def test_a_tab_that_was_away_too_long_reads_everything_again(self):
+        server = self.serve()
+        tab = self.open_study("/studies/toy/trials")
+        self.see(tab, "This study has no trials yet.")
+        self.look_away(tab, True)
+        # A server that starts again does not know the changes from before any more.
+        self.hpo("enqueue", "--study", "toy", "x=0.5")
+        port = self.port
+        server.terminate()
+        self.restart(port)
+        self.hpo("enqueue", "--study", "toy", "x=0.25")
+        self.look_away(tab, False)
+        self.see(tab, "Rows 1 to 2 of 2")
+        self.assertEqual(tab.get_by_text("The server does not answer.").count(), 0)
+        # And it follows the study again.
+        self.hpo("enqueue", "--study", "toy", "x=0.75")
+        self.see(tab, "Rows 1 to 3 of 3")
+
+    def test_a_study_that_is_deleted_and_restored(self):
+        self.serve()
+        self.hpo("enqueue", "--study", "toy", "x=0.5")
+        archive = self.folder / "toy.hpo-study"
+        tab, listed = self.open_study(), self.open()
+        listed.get_by_role("link", name="toy", exact=True).wait_for()
+        self.hpo("study", "delete", "toy", "--archive", archive)
+        self.see(tab, "There is no study of this name")
+        self.see(listed, "There is no study yet.")
+        self.hpo("study", "restore", archive)
+        listed.get_by_role("link", name="toy", exact=True).click()
+        self.see(listed, "1 trial queued")
+
+    def test_the_first_button_is_what_one_wants(self):
+        self.serve()
+        tab = self.open_study()
+        first = tab.get_by_role("main").locator(".heading button").first
+        self.assertEqual(first.inner_text(), "Pause")
+        self.run_study()
+        self.see(tab, f"{TRIALS} of {TRIALS} trials")
+        tab.get_by_role("button", name="Pause").wait_for(state="detached")
+        self.assertEqual(first.inner_text(), "Extend …")
+        self.assertEqual(tab.get_by_role("button", name="Resume").count(), 0)
+        first.click()
+        dialog = tab.get_by_role("dialog")
+        dialog.get_by_label("Trials to add").fill("2")
+        dialog.get_by_role("button", name="Extend").click()
+        self.see(tab, f"The budget is now {TRIALS} of {TRIALS + 2} trials.")
+        tab.get_by_role("button", name="Stop").click()
+        tab.get_by_role("button", name="Let running trials finish").click()
+        tab.get_by_role("button", name="Resume").click()
+        self.see(tab, "The study goes on.")
+        self.assertEqual(first.inner_text(), "Pause")
+
     def test_themes_widths_and_axe(self):
         self.serve()
         self.run_study()

@@ -125,4 +125,4 @@ class Trial(Browser):
         retry.wait_for()
         self.assertTrue(retry.is_disabled())
         self.assertIn("may not", retry.get_attribute("title"))
-        self.assertTrue(tab.get_by_role("button", name="Pause").or_(tab.get_by_role("button", name="Resume")).first.is_disabled())
+        self.assertTrue(tab.get_by_role("button", name="Extend").is_disabled())

@@ -1,6 +1,6 @@
 // Changes as they happen: server-sent events, or polling where the browser or the server has no
 // stream left.
-import { connection, isLive, lostConnection, readError } from "./call";
+import { connection, isLive, lostConnection, readError, type ApiError } from "./call";
 import type { Study, TrialChange } from "./messages";
 
 export interface Listener {
@@ -9,6 +9,8 @@ export interface Listener {
   change?: (change: TrialChange) => void;
   // Too much happened to be told apart: read everything again.
   reset?: () => void;
+  // The study is not there any more: nothing follows.
+  gone?: (error: ApiError) => void;
   // Names of studies that changed; only of a stream of all studies.
   studies?: (names: string[]) => void;
 }
@@ -148,6 +150,7 @@ class Follower {
       } else {
         const error = await readError(response);
         if (error.code === "UNAUTHENTICATED") connection.value = "refused";
+        if (error.code === "NOT_FOUND") this.listener.gone?.(error);
         if (error.code === "NOT_FOUND" || error.code === "UNAUTHENTICATED") return;
         if (error.code === "UNAVAILABLE") lostConnection();
       }

@@ -1,7 +1,8 @@
 // What a study says, in words and numbers that pages share.
 import type { Objective, Study, TrialCounts } from "../api/messages";
-import { int, seconds } from "../api/values";
+import { double, int, seconds } from "../api/values";
 import { plural } from "./format";
+import { prunedText } from "./pruned";
 
 export function isFinished(study: Study): boolean {
   return study.state === "STUDY_STATE_FINISHED";
@@ -21,6 +22,46 @@ export function isMinimized(objective: Objective | undefined): boolean {
   return objective?.direction !== "DIRECTION_MAXIMIZE";
 }
 
+// Whether the study would hand out trials if it was ordered to run, as far as its counts say. Other
+// ends, such as no progress, only the server knows.
+function hasTrialsLeft(study: Study): boolean {
+  const { counts, budget = {} } = study;
+  if (budget.wall_clock !== undefined && seconds(study.wall_clock_used) >= seconds(budget.wall_clock)) return false;
+  if (budget.target !== undefined && study.best_value !== undefined && double(study.best_violation) === 0) {
+    const [best, target] = [double(study.best_value), double(budget.target)];
+    if (isMinimized(study.objectives?.[0]) ? best <= target : best >= target) return false;
+  }
+  const queued = int(counts?.queued);
+  return queued > 0 || budget.trials === undefined || endedTrials(counts) + int(counts?.running) < int(budget.trials);
+}
+
+// What readers want first of a study: to pause one that hands out trials; to resume one that was
+// paused, stopped or ended by failures, where it has trials left; else to extend it.
+export function firstOrder(study: Study): "pause" | "resume" | "extend" {
+  const isHeld = study.order === "STUDY_ORDER_PAUSE" || study.order === "STUDY_ORDER_STOP";
+  if (!isFinished(study)) return isHeld ? "resume" : "pause";
+  const isFailed = (study.failure ?? "") !== "";
+  return (isHeld || isFailed) && hasTrialsLeft(study) ? "resume" : "extend";
+}
+
+// Why a study that is finished stays so.
+function whyFinished(study: Study): string {
+  return (study.waiting_for ?? "") === "" ? "its budget is used up" : (study.waiting_for ?? "");
+}
+
+// What the order to run came to.
+export function resumedText(study: Study): string {
+  return isFinished(study) ? `The study stays finished: ${whyFinished(study)}.` : "The study goes on.";
+}
+
+// What a change of the budget came to.
+export function extendedText(study: Study): string {
+  const budget = `The budget is now ${budgetText(study)}.`;
+  if (!isFinished(study)) return budget;
+  if (firstOrder(study) === "resume") return `${budget} Resume the study to go on.`;
+  return `${budget} The study stays finished: ${whyFinished(study)}.`;
+}
+
 // Trials that count against the budget and have ended.
 export function endedTrials(counts: TrialCounts | undefined): number {
   return int(counts?.completed) + int(counts?.pruned) + int(counts?.failed) + int(counts?.cancelled);
@@ -29,6 +70,14 @@ export function endedTrials(counts: TrialCounts | undefined): number {
 export function allTrials(counts: TrialCounts | undefined): number {
   return endedTrials(counts) + int(counts?.queued) + int(counts?.running) + int(counts?.imported);
 }
+
+// Whether all trials that ran were imported: what they used is not known here.
+export function isUnmeasured({ counts, time_by_use }: Study): boolean {
+  const ran = int(counts?.completed) + int(counts?.failed) + int(counts?.pruned) - int(counts?.oom_predicted) + int(counts?.imported);
+  return time_by_use === undefined && int(counts?.running) === 0 && ran > 0;
+}
+
+export const UNMEASURED = "imported: not measured here";
 
 // "120 of 500 trials", "120 trials".
 export function budgetText(study: Study): string {
@@ -68,7 +117,7 @@ export function uses(study: Study): Use[] {
   });
   return [
     use("useful", "completed", time.useful, false),
-    use("pruned", "pruned", time.pruned, false),
+    use(prunedText("PRUNER"), "pruned", time.pruned, false),
     use("out of memory", "oom", time.out_of_memory, true),
     use("failed", "failed", time.failed, true),
     use("cancelled", "cancelled", time.cancelled, true),

@@ -1,5 +1,6 @@
 // The states of trials: their words, colours and shapes. Colour never stands alone.
 import type { PruneReason, Trial, TrialState } from "../api/messages";
+import { prunedText, TIME_LIMIT } from "../format/pruned";
 
 export type Letter = "C" | "I" | "P" | "O" | "E" | "F" | "X" | "R" | "Q";
 
@@ -11,13 +12,14 @@ export interface StateLook {
   shape: "disc" | "ring" | "cross" | "triangle" | "square" | "diamond" | "dash";
 }
 
-// The letters are those of GetHistory.
+// The letters are those of GetHistory. O is also for memory of the host, and P for a trial's time
+// limit: trialWord() tells these apart.
 export const LOOKS: Record<Letter, StateLook> = {
   C: { letter: "C", word: "completed", colour: "completed", shape: "disc" },
   I: { letter: "I", word: "infeasible", colour: "infeasible", shape: "ring" },
-  P: { letter: "P", word: "pruned", colour: "pruned", shape: "dash" },
-  O: { letter: "O", word: "out of memory", colour: "oom", shape: "cross" },
-  E: { letter: "E", word: "memory predicted", colour: "predicted", shape: "triangle" },
+  P: { letter: "P", word: prunedText("PRUNER"), colour: "pruned", shape: "dash" },
+  O: { letter: "O", word: prunedText("OUT_OF_MEMORY"), colour: "oom", shape: "cross" },
+  E: { letter: "E", word: prunedText("PREDICTED_OUT_OF_MEMORY"), colour: "predicted", shape: "triangle" },
   F: { letter: "F", word: "failed", colour: "failed", shape: "square" },
   X: { letter: "X", word: "cancelled", colour: "cancelled", shape: "diamond" },
   R: { letter: "R", word: "running", colour: "running", shape: "ring" },
@@ -44,6 +46,13 @@ export function letterOf(state: TrialState | undefined, reason: PruneReason | un
 
 export function letterOfTrial(trial: Trial): Letter {
   return letterOf(trial.state, trial.prune_reason, Number(trial.violation ?? 0));
+}
+
+// The state of a trial in words, as exact as the trial says it.
+export function trialWord(trial: Trial): string {
+  if (trial.prune_reason === "PRUNE_REASON_HOST_OUT_OF_MEMORY") return prunedText("HOST_OUT_OF_MEMORY");
+  if (trial.outcome?.stopped_by_pruner?.pruner === TIME_LIMIT) return "pruned: by its time limit";
+  return LOOKS[letterOfTrial(trial)].word;
 }
 
 function Shape({ of }: { of: StateLook["shape"] }) {
@@ -73,12 +82,16 @@ export function StateMark({ look }: { look: StateLook }) {
   );
 }
 
-export function StateBadge({ letter }: { letter: Letter }) {
+export function StateBadge({ letter, word }: { letter: Letter; word?: string }) {
   const look = LOOKS[letter];
   return (
     <span class="state">
       <StateMark look={look} />
-      {look.word}
+      {word ?? look.word}
     </span>
   );
+}
+
+export function TrialBadge({ trial }: { trial: Trial }) {
+  return <StateBadge letter={letterOfTrial(trial)} word={trialWord(trial)} />;
 }

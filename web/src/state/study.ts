@@ -59,6 +59,9 @@ export class Live implements LiveStudy {
           this.tell(change);
           if (change.kind !== "measured") this.refresh();
         },
+        gone: (error) => {
+          this.error.value = error;
+        },
         reset: () => {
           this.tell(undefined);
           this.refresh();

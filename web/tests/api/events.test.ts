@@ -86,6 +86,17 @@ describe("a stream of changes", () => {
     expect(connection.value).toBe("up");
   });
 
+  it("ends with its study, and says so", async () => {
+    const gone = vi.fn();
+    const stream = await start({ gone });
+    fetched.mockImplementation(async () => new Response(JSON.stringify({ code: "NOT_FOUND", message: "expected one of b" }), { status: 404 }));
+    stream.fail(CONNECTING);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(gone).toHaveBeenCalledTimes(1);
+    expect(gone.mock.calls[0]?.[0]).toMatchObject({ code: "NOT_FOUND", message: "expected one of b" });
+    expect(fetched).toHaveBeenCalledTimes(1);
+  });
+
   it("is polled where the server refuses it", async () => {
     const heard: unknown[] = [];
     const stream = await start({ change: (change) => heard.push(change.kind) });

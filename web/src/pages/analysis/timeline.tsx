@@ -8,6 +8,7 @@ import type { Colour } from "../../charts/colours";
 import { ChartFrame, type FrameKey } from "../../charts/frame";
 import { fitText, FONT, textWidth, type Pen } from "../../charts/pen";
 import { count, duration, percent, plural, time } from "../../format/format";
+import { prunedText } from "../../format/pruned";
 import { Read } from "../../parts/parts";
 import { queryWord, setQuery } from "../../router";
 import { useReading } from "../../state/reading";
@@ -18,7 +19,7 @@ import { openTrial, useView, type View } from "./view";
 export const USES: Record<string, { word: string; colour: string; mark: string }> = {
   U: { word: "useful", colour: "state-completed", mark: "" },
   O: { word: "out of memory", colour: "state-oom", mark: "✕" },
-  P: { word: "pruned", colour: "state-pruned", mark: "–" },
+  P: { word: prunedText("PRUNER"), colour: "state-pruned", mark: "–" },
   F: { word: "failed", colour: "state-failed", mark: "■" },
   X: { word: "cancelled", colour: "state-cancelled", mark: "◇" },
   E: { word: "preempted", colour: "state-preempted", mark: "E" },

@@ -1,17 +1,13 @@
 // Draining workers, and giving them trials again.
 import { useState } from "preact/hooks";
 import { call } from "../../api/call";
-import { mayWrite } from "../../api/session";
+import { whyReadOnly } from "../../api/session";
 import { plural } from "../../format/format";
 import { Dialog } from "../../parts/parts";
 import { perform } from "../../state/notices";
 
 // A worker's name, or all of them.
 export type Target = { name: string; busy: boolean } | "all";
-
-export function whyNot(): string | undefined {
-  return mayWrite.value ? undefined : "Your role may only read: draining and resuming need the role write or admin.";
-}
 
 function request(target: Target): { names: string[] } | { all: true } {
   return target === "all" ? { all: true } : { names: [target.name] };
@@ -58,7 +54,7 @@ export function DrainDialog({ target, onClose, onDone }: { target: Target; onClo
         </p>
       </fieldset>
       <div class="buttons">
-        <button type="button" class="main" disabled={busy || !mayWrite.value} title={whyNot()} onClick={() => void drain()}>
+        <button type="button" class="main" disabled={busy || whyReadOnly.value !== undefined} title={whyReadOnly.value} onClick={() => void drain()}>
           {target === "all" ? "Drain all workers" : "Drain the worker"}
         </button>
         <button type="button" onClick={onClose}>

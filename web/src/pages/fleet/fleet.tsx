@@ -3,14 +3,14 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { follow } from "../../api/events";
 import type { Worker } from "../../api/messages";
-import { mayWrite } from "../../api/session";
+import { whyReadOnly } from "../../api/session";
 import { bytes, count, percent, plural } from "../../format/format";
 import type { PageProps } from "../../lazy";
 import { Card, Empty, Figure, Read, Scroll } from "../../parts/parts";
 import { queryWord, setQuery } from "../../router";
 import { paced } from "../../state/pace";
 import { useReading } from "../../state/reading";
-import { DrainDialog, resume, whyNot, type Target } from "./drain";
+import { DrainDialog, resume, type Target } from "./drain";
 import "./fleet.css";
 import { WorkerRow } from "./row";
 import { CONDITIONS, conditionOf, idleReasons, matches, summarize } from "./worker";
@@ -144,17 +144,14 @@ function IdleReasons({ workers }: { workers: readonly Worker[] }) {
 function AllActions({ workers, drain, reload }: { workers: readonly Worker[]; drain: () => void; reload: () => void }) {
   const drainable = workers.some((worker) => worker.alive && !worker.drained);
   const drained = workers.some((worker) => worker.drained);
+  const whyNoDrain = whyReadOnly.value ?? (drainable ? undefined : "No worker is left to drain.");
+  const whyNoResume = whyReadOnly.value ?? (drained ? undefined : "No worker is drained.");
   return (
     <div class="buttons">
-      <button type="button" disabled={!mayWrite.value || !drainable} title={whyNot() ?? (drainable ? undefined : "No worker is left to drain.")} onClick={drain}>
+      <button type="button" disabled={whyNoDrain !== undefined} title={whyNoDrain} onClick={drain}>
         Drain all…
       </button>
-      <button
-        type="button"
-        disabled={!mayWrite.value || !drained}
-        title={whyNot() ?? (drained ? undefined : "No worker is drained.")}
-        onClick={() => void resume("all", reload)}
-      >
+      <button type="button" disabled={whyNoResume !== undefined} title={whyNoResume} onClick={() => void resume("all", reload)}>
         Resume all
       </button>
     </div>

@@ -1,12 +1,12 @@
 // One worker in the fleet's table.
 import type { Worker } from "../../api/messages";
-import { mayWrite } from "../../api/session";
+import { whyReadOnly } from "../../api/session";
 import { instant, int } from "../../api/values";
 import { bytes, count, duration, exactTime, percent } from "../../format/format";
 import { Ago } from "../../parts/parts";
 import { Link, studyPath } from "../../router";
 import { now } from "../../state/now";
-import { resume, whyNot, type Target } from "./drain";
+import { resume, type Target } from "./drain";
 import { CONDITIONS, conditionOf, engineJob, isLate, memoryUse } from "./worker";
 
 export interface RowProps {
@@ -126,14 +126,14 @@ function Change({ worker, drain, reload }: RowProps) {
   const target = { name, busy: worker.trial !== undefined };
   if (worker.drained) {
     return (
-      <button type="button" disabled={!mayWrite.value} title={whyNot()} aria-label={`Resume ${name}`} onClick={() => void resume(target, reload)}>
+      <button type="button" disabled={whyReadOnly.value !== undefined} title={whyReadOnly.value} aria-label={`Resume ${name}`} onClick={() => void resume(target, reload)}>
         Resume
       </button>
     );
   }
   if (!worker.alive) return null;
   return (
-    <button type="button" disabled={!mayWrite.value} title={whyNot()} aria-label={`Drain ${name}`} onClick={() => drain(target)}>
+    <button type="button" disabled={whyReadOnly.value !== undefined} title={whyReadOnly.value} aria-label={`Drain ${name}`} onClick={() => drain(target)}>
       Drain…
     </button>
   );

@@ -4,7 +4,7 @@ import type { PageProps } from "../../lazy";
 import { double, int, seconds } from "../../api/values";
 import { domainText } from "../../format/domain";
 import { count, duration, hours, number } from "../../format/format";
-import { budgetText, stateWord, uses } from "../../format/study";
+import { budgetText, isUnmeasured, stateWord, UNMEASURED, uses } from "../../format/study";
 import { Empty, Read } from "../../parts/parts";
 import { Link, queryWords, studyPath } from "../../router";
 import { useReading } from "../../state/reading";
@@ -41,6 +41,10 @@ export function CompareStudies(_: PageProps) {
 
 type Line = [string, (study: Study) => string];
 
+function measured(text: (study: Study) => string): (study: Study) => string {
+  return (study) => (isUnmeasured(study) ? UNMEASURED : text(study));
+}
+
 const results: Line[] = [
   ["State", stateWord],
   ["Objectives", (study) => (study.objectives ?? []).map(({ metric }) => metric).join(", ")],
@@ -49,10 +53,10 @@ const results: Line[] = [
   ["Trials", budgetText],
   ["Completed", (study) => count(int(study.counts?.completed))],
   ["Pruned", (study) => count(int(study.counts?.pruned))],
+  ["Pruned: predicted out of memory", (study) => count(int(study.counts?.oom_predicted))],
   ["Failed", (study) => count(int(study.counts?.failed))],
-  ["Met an out-of-memory error", (study) => count(int(study.counts?.oom_met))],
-  ["Not started: would not fit", (study) => count(int(study.counts?.oom_predicted))],
-  ["Time", (study) => duration(seconds(study.wall_clock_used))],
+  ["Met an out-of-memory error", measured((study) => count(int(study.counts?.oom_met)))],
+  ["Time", measured((study) => duration(seconds(study.wall_clock_used)))],
   ["Sampler", (study) => study.sampler ?? ""],
   ["Pruner", (study) => study.pruner ?? ""],
   ["Memory policy", (study) => study.memory_policy ?? ""],
@@ -61,7 +65,7 @@ const results: Line[] = [
 ];
 
 function useLines(): Line[] {
-  return uses({}).map(({ word }, index) => [`GPU time: ${word}`, (study: Study) => hours(uses(study)[index]?.seconds ?? 0)]);
+  return uses({}).map(({ word }, index) => [`GPU time: ${word}`, measured((study) => hours(uses(study)[index]?.seconds ?? 0))]);
 }
 
 function spaceLines(studies: Study[]): Line[] {

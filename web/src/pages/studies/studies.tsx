@@ -7,7 +7,7 @@ import type { Study } from "../../api/messages";
 import type { PageProps } from "../../lazy";
 import { double, int } from "../../api/values";
 import { count, duration, hours, number } from "../../format/format";
-import { allTrials, attributeText, budgetText, remaining, stateWord, tagsOf, uses, waitsFor } from "../../format/study";
+import { allTrials, attributeText, budgetText, isUnmeasured, remaining, stateWord, tagsOf, UNMEASURED, uses, waitsFor } from "../../format/study";
 import { Empty, Read, Scroll, ShareBar } from "../../parts/parts";
 import { LOOKS } from "../../parts/states";
 import { go, Link, queryWord, setQuery, studyPath } from "../../router";
@@ -122,6 +122,7 @@ function Row(props: { study: Study; chosen: boolean; onChoose: (name: string, on
   const all = times.reduce((sum, use) => sum + use.seconds, 0);
   const lost = times.reduce((sum, use) => sum + (use.lost ? use.seconds : 0), 0);
   const counts = study.counts;
+  const unmeasured = isUnmeasured(study);
   return (
     <tr>
       <td>
@@ -146,16 +147,24 @@ function Row(props: { study: Study; chosen: boolean; onChoose: (name: string, on
           label={`${count(allTrials(counts))} trials by state`}
           parts={[
             { word: "completed", colour: LOOKS.C.colour, amount: int(counts?.completed) },
-            { word: "pruned", colour: LOOKS.P.colour, amount: Math.max(0, int(counts?.pruned) - int(counts?.oom_predicted)) },
-            { word: "would not fit", colour: LOOKS.E.colour, amount: int(counts?.oom_predicted) },
+            { word: "pruned: by the pruner or out of memory", colour: LOOKS.P.colour, amount: Math.max(0, int(counts?.pruned) - int(counts?.oom_predicted)) },
+            { word: LOOKS.E.word, colour: LOOKS.E.colour, amount: int(counts?.oom_predicted) },
             { word: "failed", colour: LOOKS.F.colour, amount: int(counts?.failed) },
             { word: "running", colour: LOOKS.R.colour, amount: int(counts?.running) },
           ]}
         />
       </td>
       <td class="number">{left === undefined ? "" : duration(left)}</td>
-      <td class="number">{hours(all)}</td>
-      <td class="number">{lost > 0 ? hours(lost) : "0 h"}</td>
+      {unmeasured ? (
+        <td class="number" colSpan={2}>
+          <span class="hint">{UNMEASURED}</span>
+        </td>
+      ) : (
+        <>
+          <td class="number">{hours(all)}</td>
+          <td class="number">{hours(lost)}</td>
+        </>
+      )}
       <td class="foreign">{attributeText(study, "owner")}</td>
       <td>
         {tagsOf(study).map((tag) => (

@@ -1,37 +1,69 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/call";
 import type { Study, UpdateStudyRequest } from "../../api/messages";
-import { budgetText } from "../../format/study";
+import { double } from "../../api/values";
+import { budgetText, extendedText } from "../../format/study";
 import { Dialog } from "../../parts/parts";
 import { perform } from "../../state/notices";
 import { useStudy } from "../../state/study";
 
+export interface Extension {
+  trials: string; // to add
+  hours: string; // in all
+  target: string; // "": none
+}
+
+function targetText(study: Study): string {
+  return study.budget?.target === undefined ? "" : String(double(study.budget.target));
+}
+
+export function firstExtension(study: Study): Extension {
+  return { trials: study.budget?.trials === undefined ? "" : "50", hours: "", target: targetText(study) };
+}
+
+// The change of the budget that was typed. Throws an Error that says what was expected.
+export function readExtension(study: Study, typed: Extension): UpdateStudyRequest {
+  const [trials, hours, target] = [typed.trials.trim(), typed.hours.trim(), typed.target.trim()];
+  const request: UpdateStudyRequest = { name: study.name ?? "" };
+  if (trials !== "") {
+    if (!/^\d+$/.test(trials)) throw new Error(`Trials to add: expected a whole number, got “${trials}”.`);
+    request.add_trials = trials;
+  }
+  if (hours !== "") {
+    if (!(Number(hours) > 0)) throw new Error(`Hours in all: expected a number above 0, got “${hours}”.`);
+    request.wall_clock = `${Math.round(Number(hours) * 3600)}s`;
+  }
+  if (target !== targetText(study)) {
+    if (target === "") request.remove_target = true;
+    else if (!Number.isFinite(Number(target))) throw new Error(`Target: expected a number, got “${target}”.`);
+    else request.target = Number(target);
+  }
+  if (Object.keys(request).length === 1) throw new Error("Type how many trials to add, or the hours in all.");
+  return request;
+}
+
 // Adds to the budget of a study.
 export function Extend({ study, onClose }: { study: Study; onClose: () => void }) {
   const live = useStudy();
-  const [trials, setTrials] = useState("50");
-  const [hours, setHours] = useState("");
+  const [typed, setTyped] = useState(() => firstExtension(study));
   const [problem, setProblem] = useState("");
   const submit = async () => {
-    const request: UpdateStudyRequest = { name: live.name };
-    if (trials.trim() !== "") {
-      if (!/^\d+$/.test(trials.trim())) return setProblem(`Trials to add: expected a whole number, got “${trials}”.`);
-      request.add_trials = trials.trim();
+    let request: UpdateStudyRequest;
+    try {
+      request = readExtension(study, typed);
+    } catch (error) {
+      return setProblem((error as Error).message);
     }
-    if (hours.trim() !== "") {
-      const total = Number(hours);
-      if (!(total > 0)) return setProblem(`Hours in all: expected a number above 0, got “${hours}”.`);
-      request.wall_clock = `${Math.round(total * 3600)}s`;
-    }
-    if (request.add_trials === undefined && request.wall_clock === undefined) {
-      return setProblem("Type how many trials to add, or the hours in all.");
-    }
-    const answer = await perform(call("StudyService/UpdateStudy", request), ({ study: now }) =>
-      now === undefined ? "The budget was changed." : `The budget is now ${budgetText(now)}.`,
-    );
+    const answer = await perform(call("StudyService/UpdateStudy", request), ({ study: now }) => extendedText(now ?? study));
     live.update(answer?.study);
     if (answer !== undefined) onClose();
   };
+  const field = (name: keyof Extension, label: string) => (
+    <label>
+      {label}
+      <input inputMode={name === "trials" ? "numeric" : "decimal"} value={typed[name]} onInput={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })} />
+    </label>
+  );
   return (
     <Dialog title="Extend the study" onClose={onClose}>
       <form
@@ -42,14 +74,9 @@ export function Extend({ study, onClose }: { study: Study; onClose: () => void }
         }}
       >
         <p class="hint">So far: {budgetText(study)}.</p>
-        <label>
-          Trials to add
-          <input inputMode="numeric" value={trials} onInput={(event) => setTrials(event.currentTarget.value)} />
-        </label>
-        <label>
-          Hours in all (empty: as it is)
-          <input inputMode="decimal" value={hours} onInput={(event) => setHours(event.currentTarget.value)} />
-        </label>
+        {field("trials", "Trials to add")}
+        {field("hours", "Hours in all (empty: as it is)")}
+        {study.budget?.target !== undefined && field("target", "It ends at this value (empty: at none)")}
         <button type="submit" class="main">
           Extend
         </button>

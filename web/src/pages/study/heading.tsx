@@ -2,8 +2,8 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/call";
 import type { Study, StudyOrder } from "../../api/messages";
-import { mayWrite } from "../../api/session";
-import { attributeText, isFinished, stateWord, tagsOf } from "../../format/study";
+import { whyReadOnly } from "../../api/session";
+import { attributeText, firstOrder, isFinished, resumedText, stateWord, tagsOf } from "../../format/study";
 import { Long } from "../../parts/long";
 import { Dialog } from "../../parts/parts";
 import { perform } from "../../state/notices";
@@ -40,40 +40,27 @@ function Orders({ study }: { study: Study }) {
   const live = useStudy();
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
-  const paused = study.order === "STUDY_ORDER_PAUSE";
-  const ended = isFinished(study) || study.order === "STUDY_ORDER_STOP";
-  const give = async (order: StudyOrder, done: string, stopRunning = false) => {
+  const give = async (order: StudyOrder, done: (study: Study) => string, stopRunning = false) => {
     const request = { name: live.name, order, stop_running_trials: stopRunning };
-    const answer = await perform(call("StudyService/OrderStudy", request), () => done);
+    const answer = await perform(call("StudyService/OrderStudy", request), ({ study: now }) => done(now ?? study));
     live.update(answer?.study);
   };
-  const why = mayWrite.value ? undefined : "Your token may not change studies.";
-  const off = !mayWrite.value;
+  const first = firstOrder(study);
+  const why = whyReadOnly.value;
+  const button = (word: string, act: () => void) => (
+    <button key={word} type="button" disabled={why !== undefined} title={why} onClick={act}>
+      {word}
+    </button>
+  );
+  const mayStop = !isFinished(study) && study.order !== "STUDY_ORDER_STOP";
   return (
     <div class="buttons">
-      {paused || ended ? (
-        <button type="button" disabled={off} title={why} onClick={() => void give("STUDY_ORDER_RUN", "The study goes on.")}>
-          Resume
-        </button>
-      ) : (
-        <button type="button" disabled={off} title={why} onClick={() => void give("STUDY_ORDER_PAUSE", "Paused: running trials go on, no new ones start.")}>
-          Pause
-        </button>
-      )}
-      {!ended && (
-        <button type="button" disabled={off} title={why} onClick={() => setOpen("stop")}>
-          Stop …
-        </button>
-      )}
-      <button type="button" disabled={off} title={why} onClick={() => setOpen("extend")}>
-        Extend …
-      </button>
-      <button type="button" disabled={off} title={why} onClick={() => setOpen("enqueue")}>
-        Enqueue …
-      </button>
-      <button type="button" disabled={off} title={why} onClick={() => setOpen("edit")}>
-        Edit ranges …
-      </button>
+      {first === "pause" && button("Pause", () => void give("STUDY_ORDER_PAUSE", () => "Paused: running trials go on, no new ones start."))}
+      {first === "resume" && button("Resume", () => void give("STUDY_ORDER_RUN", resumedText))}
+      {mayStop && button("Stop …", () => setOpen("stop"))}
+      {button("Extend …", () => setOpen("extend"))}
+      {button("Enqueue …", () => setOpen("enqueue"))}
+      {button("Edit ranges …", () => setOpen("edit"))}
       {open === "extend" && <Extend study={study} onClose={close} />}
       {open === "enqueue" && <Enqueue study={study} onClose={close} />}
       {open === "edit" && <EditRanges study={study} onClose={close} />}
@@ -86,7 +73,7 @@ function Orders({ study }: { study: Study }) {
               class="main"
               onClick={() => {
                 close();
-                void give("STUDY_ORDER_STOP", "Stopped: trials that run go on to their end.");
+                void give("STUDY_ORDER_STOP", () => "Stopped: trials that run go on to their end.");
               }}
             >
               Let running trials finish
@@ -96,7 +83,7 @@ function Orders({ study }: { study: Study }) {
               class="danger"
               onClick={() => {
                 close();
-                void give("STUDY_ORDER_STOP", "Stopped: running trials end as cancelled.", true);
+                void give("STUDY_ORDER_STOP", () => "Stopped: running trials end as cancelled.", true);
               }}
             >
               End running trials now

@@ -4,7 +4,7 @@ import type { Study, Trial } from "../../api/messages";
 import { double, int, instant } from "../../api/values";
 import { number } from "../../format/format";
 import { Ago, Card, Read, Scroll } from "../../parts/parts";
-import { letterOfTrial, StateBadge } from "../../parts/states";
+import { TrialBadge } from "../../parts/states";
 import { Link, studyPath } from "../../router";
 import { useReading } from "../../state/reading";
 import { useStudy } from "../../state/study";
@@ -57,7 +57,7 @@ function Row({ trial, study, best }: { trial: Trial; study: string; best: boolea
         <Link to={studyPath(study, "trials", int(trial.number))}>{int(trial.number)}</Link>
       </td>
       <td>
-        <StateBadge letter={letterOfTrial(trial)} />
+        <TrialBadge trial={trial} />
         {best && <span class="hint"> best</span>}
       </td>
       <td class="number">{value === undefined ? "" : number(value)}</td>

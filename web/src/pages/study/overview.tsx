@@ -4,13 +4,13 @@ import type { Study } from "../../api/messages";
 import { double, int, seconds } from "../../api/values";
 import { conditionText, domainText } from "../../format/domain";
 import { count, duration, hours, number, percent, plural } from "../../format/format";
-import { budgetText, endedTrials, isMinimized, remaining, uses, waitsFor } from "../../format/study";
+import { budgetText, isMinimized, isUnmeasured, remaining, UNMEASURED, uses, waitsFor } from "../../format/study";
 import { Card, Figure, Scroll, ShareBar } from "../../parts/parts";
-import { LOOKS, StateMark } from "../../parts/states";
 import { Link, studyPath } from "../../router";
 import { useStudy } from "../../state/study";
 import { History } from "./history";
 import { LatestTrials } from "./latest";
+import { StateBar } from "./state_bar";
 
 export function Overview() {
   const study = useStudy().study.value;
@@ -57,6 +57,8 @@ function Figures({ study }: { study: Study }) {
   const left = remaining(study);
   const oom = int(study.counts?.oom_met);
   const violation = double(study.best_violation);
+  const imported = int(study.counts?.imported);
+  const unmeasured = isUnmeasured(study);
   return (
     <Card title="Results">
       <dl class="figures">
@@ -73,20 +75,20 @@ function Figures({ study }: { study: Study }) {
         >
           {study.best_value === undefined ? "none yet" : number(double(study.best_value))}
         </Figure>
-        <Figure label="Done of the budget" hint={left !== undefined && `about ${duration(left)} left`}>
+        <Figure label="Done of the budget" hint={[left !== undefined && `about ${duration(left)} left`, imported > 0 && `${plural(imported, "imported trial")} not counted`].filter(Boolean).join(", ")}>
           {budgetText(study)}
         </Figure>
         <Figure label="Running" hint={`${plural(int(study.counts?.queued), "trial")} queued`}>
           {count(int(study.counts?.running))}
         </Figure>
-        <Figure label="Met an out-of-memory error" hint={oom > 0 ? `${count(int(study.counts?.oom_recovered))} of them completed after all` : "of trials that were started"}>
-          {count(oom)}
+        <Figure label="Met an out-of-memory error" hint={unmeasured ? UNMEASURED : oom > 0 ? `${count(int(study.counts?.oom_recovered))} of them completed after all` : "of trials that ran here"}>
+          {unmeasured ? "unknown" : count(oom)}
         </Figure>
-        <Figure label="Not started: would not fit" hint="predicted out of memory">
+        <Figure label="Pruned: predicted out of memory" hint="not started: they would not fit">
           {count(int(study.counts?.oom_predicted))}
         </Figure>
-        <Figure label="Time" hint={study.budget?.wall_clock !== undefined && `of ${duration(seconds(study.budget.wall_clock))}`}>
-          {duration(seconds(study.wall_clock_used))}
+        <Figure label="Time" hint={unmeasured ? UNMEASURED : study.budget?.wall_clock !== undefined && `of ${duration(seconds(study.budget.wall_clock))}`}>
+          {unmeasured ? "unknown" : duration(seconds(study.wall_clock_used))}
         </Figure>
         <Figure label="Sampler, pruner" hint={study.last_proposal !== "" && study.last_proposal}>
           <span class="foreign">
@@ -99,42 +101,6 @@ function Figures({ study }: { study: Study }) {
   );
 }
 
-function StateBar({ study }: { study: Study }) {
-  const counts = study.counts ?? {};
-  const predicted = int(counts.oom_predicted);
-  const infeasible = int(counts.infeasible);
-  const parts = [
-    { letter: "C", amount: int(counts.completed) - infeasible },
-    { letter: "I", amount: infeasible },
-    { letter: "P", amount: Math.max(0, int(counts.pruned) - predicted) },
-    { letter: "E", amount: predicted },
-    { letter: "F", amount: int(counts.failed) },
-    { letter: "X", amount: int(counts.cancelled) },
-    { letter: "R", amount: int(counts.running) },
-    { letter: "Q", amount: int(counts.queued) },
-  ] as const;
-  const shown = parts.filter(({ amount }) => amount > 0);
-  if (shown.length === 0) return null;
-  const words = { ...LOOKS, P: { ...LOOKS.P, word: "pruned" } };
-  return (
-    <>
-      <h3>States</h3>
-      <ShareBar
-        label={`States of ${plural(endedTrials(study.counts), "ended trial")}`}
-        parts={shown.map(({ letter, amount }) => ({ word: `${words[letter].word}: ${count(amount)}`, colour: words[letter].colour, amount }))}
-      />
-      <div class="legend">
-        {shown.map(({ letter, amount }) => (
-          <span key={letter} class="state">
-            <StateMark look={words[letter]} />
-            {count(amount)} {words[letter].word}
-          </span>
-        ))}
-      </div>
-    </>
-  );
-}
-
 export function HoursByUse({ study }: { study: Study }) {
   const shown = uses(study).filter((use) => use.seconds > 0);
   const total = shown.reduce((sum, use) => sum + use.seconds, 0);
@@ -142,7 +108,7 @@ export function HoursByUse({ study }: { study: Study }) {
   return (
     <Card title="GPU hours by use" aside={<span class="hint">attempts that have ended{gpus}</span>}>
       {shown.length === 0 ? (
-        <p class="hint">No attempt has ended yet.</p>
+        <p class="hint">{isUnmeasured(study) ? "Its trials were imported: their GPU time was not measured here." : "No attempt has ended yet."}</p>
       ) : (
         <>
           <ShareBar label="GPU hours by use" parts={shown.map((use) => ({ word: `${use.word}: ${hours(use.seconds)}`, colour: use.colour, amount: use.seconds }))} />

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/call";
 import type { Study, Trial } from "../../api/messages";
-import { mayWrite } from "../../api/session";
+import { whyReadOnly } from "../../api/session";
 import { int } from "../../api/values";
 import { Dialog } from "../../parts/parts";
 import { letterOfTrial } from "../../parts/states";
@@ -17,8 +17,8 @@ export function Actions({ study, trial, reload }: { study: Study; trial: Trial; 
   const [again, setAgain] = useState<number>();
   const number = int(trial.number);
   const named = { study: study.name ?? "", number };
-  const why = mayWrite.value ? undefined : "Your token may not change trials.";
-  const off = !mayWrite.value;
+  const why = whyReadOnly.value;
+  const off = why !== undefined;
   const isRunning = trial.state === "TRIAL_STATE_RUNNING";
   const isQueued = trial.state === "TRIAL_STATE_QUEUED";
   const mayRetry = ["F", "O", "E"].includes(letterOfTrial(trial));
@@ -30,7 +30,7 @@ export function Actions({ study, trial, reload }: { study: Study; trial: Trial; 
     if (answer?.trials?.[0] !== undefined) setAgain(int(answer.trials[0].number));
   };
   const preempt = async () => {
-    await perform(call("StudyService/PreemptTrial", named), () => "Its worker saves the state and gives the trial back at its next heartbeat.");
+    await perform(call("StudyService/PreemptTrial", named), () => "Its worker saves the trial and returns it to the queue at its next heartbeat.");
     reload();
   };
   return (

@@ -5,15 +5,15 @@ import { int } from "../../api/values";
 import { bytes, count, percent, plural } from "../../format/format";
 import { Card, Figure, Scroll } from "../../parts/parts";
 import { limitOf } from "./attempts";
-import { recordNote } from "./words";
+import { isImported, recordNote } from "./words";
 
 export function MemoryCard({ trial }: { trial: Trial }) {
-  const told = (trial.attempts ?? []).filter(({ memory, memory_records: records }) => memory !== undefined || (records ?? []).length > 0);
+  const reported = (trial.attempts ?? []).filter(({ memory, memory_records: records }) => memory !== undefined || (records ?? []).length > 0);
   return (
     <Card title="Memory by stage">
-      {told.length === 0 && <p class="hint">No attempt has told anything about its memory.</p>}
-      {told.map((attempt, index) => (
-        <details key={int(attempt.number)} class="attempt" open={index === told.length - 1}>
+      {reported.length === 0 && <p class="hint">{isImported(trial) ? "It was imported: its memory was not measured here." : "No attempt has reported its memory."}</p>}
+      {reported.map((attempt, index) => (
+        <details key={int(attempt.number)} class="attempt" open={index === reported.length - 1}>
           <summary>
             Attempt {int(attempt.number)} on <span class="clip">{attempt.worker}</span>
           </summary>
@@ -89,7 +89,7 @@ export function scaleEnd(attempt: Attempt): number {
 
 function Stages({ attempt }: { attempt: Attempt }) {
   const records = attempt.memory_records ?? [];
-  if (records.length === 0) return <p class="hint">Its trainer told nothing about stages.</p>;
+  if (records.length === 0) return <p class="hint">Its trainer reported no stages.</p>;
   const end = scaleEnd(attempt);
   const predictions = predictionsOf(attempt);
   return (

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/call";
 import type { AnnotateRequest, Study, Trial } from "../../api/messages";
-import { mayWrite } from "../../api/session";
+import { whyReadOnly } from "../../api/session";
 import { int } from "../../api/values";
 import { Long } from "../../parts/long";
 import { Card, Dialog, Scroll } from "../../parts/parts";
@@ -23,13 +23,12 @@ export function NotesCard(props: NotesProps) {
     if (answer !== undefined) props.reload();
     return answer !== undefined;
   };
-  const off = !mayWrite.value;
-  const why = off ? "Your token may not change trials." : undefined;
+  const why = whyReadOnly.value;
   return (
     <Card
       title="Note, tags and attributes"
       aside={
-        <button type="button" disabled={off} title={why} onClick={() => setOpen(true)}>
+        <button type="button" disabled={why !== undefined} title={why} onClick={() => setOpen(true)}>
           Edit …
         </button>
       }

@@ -5,11 +5,11 @@ import { conditionText, domainText } from "../../format/domain";
 import { bytes, count, duration, number } from "../../format/format";
 import { Long } from "../../parts/long";
 import { Ago, Card, Figure, Scroll } from "../../parts/parts";
-import { letterOfTrial, StateBadge } from "../../parts/states";
+import { TrialBadge } from "../../parts/states";
 import { Link, studyPath } from "../../router";
 import { now } from "../../state/now";
 import { exactText, printable, readAttributes } from "./text";
-import { excessText, oomFacts, oomKindText, openText, outcomeText } from "./words";
+import { excessText, isImported, oomFacts, oomKindText, openText, outcomeText, secondsOf } from "./words";
 
 export function OutcomeCard({ study, trial }: { study: Study; trial: Trial }) {
   const outcome = trial.outcome ?? {};
@@ -18,7 +18,7 @@ export function OutcomeCard({ study, trial }: { study: Study; trial: Trial }) {
   return (
     <Card title="Outcome" aside={<Times trial={trial} />}>
       <p class="outcome">
-        <StateBadge letter={letterOfTrial(trial)} /> <Long text={trial.outcome === undefined ? openText(trial) : outcomeText(trial.outcome, trial)} />
+        <TrialBadge trial={trial} /> <Long text={trial.outcome === undefined ? openText(trial) : outcomeText(trial.outcome, trial)} />
       </p>
       <Now study={study} trial={trial} />
       {excesses.map((text) => (
@@ -38,10 +38,18 @@ export function OutcomeCard({ study, trial }: { study: Study; trial: Trial }) {
 }
 
 function Times({ trial }: { trial: Trial }) {
-  const [started, ended] = [instant(trial.started), instant(trial.ended)];
+  const ended = instant(trial.ended);
+  const took = secondsOf(trial, now.value);
+  if (isImported(trial) && took === undefined) {
+    return (
+      <span class="hint">
+        when it ran is not known; imported <Ago instant={instant(trial.created)} />
+      </span>
+    );
+  }
   return (
     <span class="hint">
-      {started !== undefined && `${ended === undefined ? "has run for" : "took"} ${duration(((ended ?? now.value) - started) / 1000)}, `}
+      {took !== undefined && `${ended === undefined ? "has run for" : "took"} ${duration(took)}, `}
       {ended !== undefined ? "ended " : "created "}
       <Ago instant={ended ?? instant(trial.created)} />
     </span>

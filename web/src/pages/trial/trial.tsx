@@ -18,6 +18,7 @@ import { MemoryCard } from "./memory";
 import { NotesCard } from "./notes";
 import { OutcomeCard, ParameterCard, ProposalCard } from "./outcome";
 import { printable, repeatCommand } from "./text";
+import { isImported } from "./words";
 
 // At most this often, a trial that runs is read again.
 const REFRESH_MS = 1000;
@@ -120,7 +121,9 @@ function LogCard({ trial }: { trial: Trial }) {
         )
       }
     >
-      {shown === undefined ? (
+      {shown === undefined && isImported(trial) ? (
+        <p class="hint">It was imported: its output stayed where it ran.</p>
+      ) : shown === undefined ? (
         <p class="hint">
           The server has no output of its program. <code>hpo trial logs</code> reads it on the worker's machine.
         </p>

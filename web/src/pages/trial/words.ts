@@ -1,7 +1,8 @@
 // A trial in words: how it ended and why, and how its batches were run.
 import type { Attempt, Failed, MemoryPlan, MemoryRecord, MetricConstraint, OutOfMemory, Outcome, StoppedByPruner, Trial, Value } from "../../api/messages";
-import { double, int } from "../../api/values";
+import { double, instant, int } from "../../api/values";
 import { bytes, count, number, plural } from "../../format/format";
+import { TIME_LIMIT } from "../../format/pruned";
 
 // "512 = 3 × 134 + 110, checkpointing, bfloat16", as `hpo trial show` prints it.
 export function planText(plan: MemoryPlan): string {
@@ -96,20 +97,26 @@ export function reasonOf(message: string): string {
   return output < 0 ? last : `${message.slice(0, output)}${LAST_OUTPUT} ${last}`;
 }
 
-function oomSentence(oom: OutOfMemory): string {
+function oomSentence(oom: OutOfMemory, params: Params | undefined): string {
   if (oom.predicted) {
-    return `It was not started: it needs ${sizeText(int(oom.needed_bytes))} of GPU memory, and ${sizeText(int(oom.limit_bytes))} is allowed.`;
+    return `It was pruned before it started: it needs ${sizeText(int(oom.needed_bytes))} of GPU memory, and ${sizeText(int(oom.limit_bytes))} is allowed.`;
   }
   const memory = oom.kind === "OOM_KIND_HOST" ? "host memory" : "GPU memory";
   const message = oom.error_message ?? "";
-  if (int(oom.requested_bytes) === 0 && (oom.phase ?? "") === "" && message !== "") return `It ran out of ${memory}: ${reasonOf(message)}`;
+  if (int(oom.requested_bytes) === 0 && (oom.phase ?? "") === "" && message !== "") return `It was pruned, because it ran out of ${memory}: ${reasonOf(message)}`;
   const where = (oom.phase ?? "") === "" ? "in a step" : `in ${oom.phase}`;
-  return `It ran out of ${memory} ${where} at step ${count(int(oom.step))}: it requested ${sizeText(int(oom.requested_bytes))} more at a peak of ${sizeText(int(oom.peak_bytes))}, and ${sizeText(int(oom.limit_bytes))} is allowed.`;
+  const parts = hasBatch(params, oom.plan) && int(oom.plan.micro_batch) < int(oom.plan.effective_batch) ? `, even with the batch ${planText(oom.plan)}` : "";
+  return `It was pruned, because it ran out of ${memory} ${where} at step ${count(int(oom.step))}${parts}: it requested ${sizeText(int(oom.requested_bytes))} more at a peak of ${sizeText(int(oom.peak_bytes))}, and ${sizeText(int(oom.limit_bytes))} is allowed.`;
 }
 
 function prunerSentence(stopped: StoppedByPruner): string {
   const metrics = metricsText(stopped.metrics);
-  return `The ${stopped.pruner ?? ""} pruner stopped it at step ${count(int(stopped.step))}, because others were better there${metrics === "" ? "" : `: ${metrics}`}.`;
+  const step = count(int(stopped.step));
+  const how =
+    stopped.pruner === TIME_LIMIT
+      ? `at step ${step}, because its time limit was used up`
+      : `by the ${(stopped.pruner ?? "") === "" ? "" : `${stopped.pruner} `}pruner at step ${step}, because others were better there`;
+  return `It was pruned ${how}${metrics === "" ? "" : `: ${metrics}`}.`;
 }
 
 function completedSentence(trial: Trial, metrics: Record<string, unknown>): string {
@@ -126,13 +133,25 @@ function completedSentence(trial: Trial, metrics: Record<string, unknown>): stri
 export function outcomeText(outcome: Outcome, trial: Trial): string {
   if (outcome.completed) return completedSentence(trial, outcome.completed.metrics ?? {});
   if (outcome.stopped_by_pruner) return prunerSentence(outcome.stopped_by_pruner);
-  if (outcome.out_of_memory) return oomSentence(outcome.out_of_memory);
+  if (outcome.out_of_memory) return oomSentence(outcome.out_of_memory, trial.params);
   if (outcome.failed) {
     const message = outcome.failed.message ?? "";
     return message === "" ? `${failureText(outcome.failed)} It left no message.` : `${failureText(outcome.failed)} ${reasonOf(message)}`;
   }
   const reason = outcome.cancelled?.reason ?? "";
   return reason === "" ? "It was cancelled; nobody gave a reason." : `It was cancelled: ${reason}`;
+}
+
+export function isImported(trial: Trial): boolean {
+  return (trial.origin ?? "") !== "";
+}
+
+// Seconds that it took, or has taken until `now_ms`; undefined where that is not known: the server
+// keeps an imported trial without times as one that took none.
+export function secondsOf(trial: Trial, now_ms: number): number | undefined {
+  const [started, ended] = [instant(trial.started), instant(trial.ended)];
+  if (started === undefined || (isImported(trial) && started === ended)) return undefined;
+  return ((ended ?? now_ms) - started) / 1000;
 }
 
 // What a trial without an outcome does or waits for.

@@ -2,11 +2,13 @@
 import type { ColumnInfo, QueryTrialsResponse, Study, TableColumn } from "../../api/messages";
 import { double } from "../../api/values";
 import { bytes, count, duration, number, time } from "../../format/format";
+import { isPrunedWhy, PRUNED_WHY } from "../../format/pruned";
+import { reasonOf } from "../trial/words";
 import { letterOf, type Letter } from "../../parts/states";
 import type { PruneReason, TrialState } from "../../api/messages";
 
 export type Group = "field" | "parameter" | "metric";
-type Format = "state" | "why" | "number" | "count" | "bytes" | "duration" | "time" | "value";
+type Format = "state" | "why" | "message" | "number" | "count" | "bytes" | "duration" | "time" | "value";
 
 export interface ColumnLook {
   name: string; // as a request has it
@@ -20,6 +22,7 @@ const FIELDS: Record<string, { label: string; format: Format; hint: string }> = 
   number: { label: "trial", format: "count", hint: "The trial's number" },
   state: { label: "state", format: "state", hint: "State of the trial" },
   why: { label: "why", format: "why", hint: "Why it was pruned, or how it failed" },
+  message: { label: "message", format: "message", hint: "What the failure said, or why the trial was refused" },
   value: { label: "value", format: "number", hint: "Value of the first objective" },
   time: { label: "time", format: "duration", hint: "How long it ran" },
   started: { label: "started", format: "time", hint: "When it started" },
@@ -63,10 +66,15 @@ export function keyOf(look: ColumnLook): string {
   return PREFIXES[look.group] + bare(look.name);
 }
 
-export function defaultColumns(study: Study): string[] {
+const FAILED = "state=failed";
+
+// `infos`: an earlier server has no messages, and refuses to be asked for them.
+export function defaultColumns(study: Study, where: readonly string[], infos: readonly ColumnInfo[]): string[] {
+  const hasMessages = infos.some(({ name, kind }) => name === "message" && kind === "COLUMN_KIND_FIELD");
+  const messages = hasMessages && where.includes(FAILED) ? ["message"] : [];
   const others = (study.objectives ?? []).slice(1).map(({ metric }) => `metric:${metric}`);
   const parameters = (study.space?.parameters ?? []).map(({ name }) => `param:${name}`);
-  return ["state", "value", ...others, "time", ...parameters];
+  return ["state", ...messages, "value", ...others, "time", ...parameters];
 }
 
 export type Cell = number | string | undefined;
@@ -80,25 +88,20 @@ export function cellsOf(column: TableColumn | undefined): (row: number) => Cell 
   return (row) => (missing.has(row) || column.numbers?.[row] === undefined ? undefined : double(column.numbers[row]));
 }
 
-const WHYS: Record<string, string> = {
-  PRUNER: "stopped by the pruner",
-  OUT_OF_MEMORY: "out of memory",
-  PREDICTED_OUT_OF_MEMORY: "predicted out of memory",
-  HOST_OUT_OF_MEMORY: "out of host memory",
-};
-
+// The reason of a pruned trial, or the class of a failure.
 export function whyText(why: string): string {
-  return WHYS[why] ?? why.toLowerCase().replaceAll("_", " ");
+  return isPrunedWhy(why) ? PRUNED_WHY[why] : why.toLowerCase().replaceAll("_", " ");
 }
 
 export function cellText(look: ColumnLook, cell: Cell): string {
   if (cell === undefined) return "";
-  if (typeof cell === "string") return look.format === "why" ? whyText(cell) : cell;
+  if (typeof cell === "string") return look.format === "why" ? whyText(cell) : look.format === "message" ? reasonOf(cell) : cell;
   switch (look.format) {
     case "bytes":
       return bytes(cell);
     case "duration":
-      return duration(cell);
+      // Of an imported trial whose times are not known.
+      return cell === 0 ? "unknown" : duration(cell);
     case "time":
       return time(cell * 1000);
     case "count":

@@ -9,7 +9,7 @@ import { LineSample, seriesLook } from "../../charts/series";
 import { count, plural } from "../../format/format";
 import { Long } from "../../parts/long";
 import { Card, Empty, Read, Scroll } from "../../parts/parts";
-import { letterOfTrial, StateBadge } from "../../parts/states";
+import { TrialBadge } from "../../parts/states";
 import { Link, queryWord, setQuery, studyPath } from "../../router";
 import type { LiveReading, Reading } from "../../state/reading";
 import { useStudy } from "../../state/study";
@@ -114,7 +114,7 @@ function TrialHeading(props: { study: string; trial: Trial; index: number; numbe
         )}
       </span>
       <div>
-        <StateBadge letter={letterOfTrial(props.trial)} />
+        <TrialBadge trial={props.trial} />
       </div>
     </th>
   );

@@ -1,12 +1,12 @@
 // What 2 to 20 trials have in common, and where they differ.
 import type { Attempt, Study, Trial, Value } from "../../api/messages";
-import { double, int, instant } from "../../api/values";
+import { double, int } from "../../api/values";
 import { bytes, count, duration, number } from "../../format/format";
 import { isMinimized } from "../../format/study";
-import { LOOKS, letterOfTrial } from "../../parts/states";
+import { trialWord } from "../../parts/states";
 import { exactText } from "../trial/text";
 import { limitOf } from "../trial/attempts";
-import { openText, outcomeText, plansText } from "../trial/words";
+import { isImported, openText, outcomeText, plansText, secondsOf } from "../trial/words";
 
 export interface Line {
   name: string;
@@ -50,7 +50,7 @@ function resultLines(trials: readonly Trial[], study: Study): Line[] {
     return best === undefined ? { name, texts } : { name, texts, best };
   });
   return [
-    { name: "State", texts: trials.map((trial) => LOOKS[letterOfTrial(trial)].word) },
+    { name: "State", texts: trials.map(trialWord) },
     ...metrics,
     { name: "Time", texts: trials.map(timeText) },
     { name: "How it ended", texts: trials.map((trial) => (trial.outcome === undefined ? openText(trial) : outcomeText(trial.outcome, trial))) },
@@ -58,8 +58,14 @@ function resultLines(trials: readonly Trial[], study: Study): Line[] {
 }
 
 function timeText(trial: Trial): string {
-  const [started, ended] = [instant(trial.started), instant(trial.ended)];
-  return started === undefined || ended === undefined ? "" : duration((ended - started) / 1000);
+  const took = trial.ended === undefined ? undefined : secondsOf(trial, 0);
+  return took === undefined ? "" : duration(took);
+}
+
+// "": nothing was measured.
+function oomErrorsText(trial: Trial): string {
+  const reports = (trial.attempts ?? []).flatMap(({ memory }) => memory ?? []);
+  return reports.length === 0 ? "" : count(reports.reduce((sum, { num_ooms }) => sum + int(num_ooms), 0));
 }
 
 // In the order of the search space, those that it does not have any more last.
@@ -86,7 +92,7 @@ export function parameterTexts(values: readonly (Value | undefined)[]): string[]
 function planLines(trials: readonly Trial[]): Line[] {
   return [
     { name: "Batch = micro-batches", texts: trials.map((trial) => (trial.attempts ?? []).map((attempt) => plansText(attempt, trial.params)).findLast((text) => text !== "") ?? "") },
-    { name: "Attempts", texts: trials.map((trial) => count((trial.attempts ?? []).length)) },
+    { name: "Attempts", texts: trials.map((trial) => (isImported(trial) ? "" : count((trial.attempts ?? []).length))) },
     { name: "Worker", texts: trials.map((trial) => lastAttempt(trial)?.worker ?? "") },
     { name: "Proposed by", texts: trials.map((trial) => trial.sampler ?? "") },
   ];
@@ -108,7 +114,7 @@ function memoryLines(trials: readonly Trial[]): Line[] {
     size("Device peak", (attempt) => int(attempt.memory?.device_peak_bytes)),
     size("Limit", limitOf),
     { name: "Peak in", texts: trials.map((trial) => lastAttempt(trial)?.memory?.peak_phase ?? "") },
-    { name: "Out-of-memory errors", texts: trials.map((trial) => count((trial.attempts ?? []).reduce((sum, { memory }) => sum + int(memory?.num_ooms), 0))) },
+    { name: "Out-of-memory errors", texts: trials.map(oomErrorsText) },
   ];
 }
 

@@ -13,11 +13,12 @@ export function Filters(props: { study: string; state: TableState; infos: readon
   return (
     <div class="filters">
       <div class="buttons" role="group" aria-label="Trials of a state">
-        {QUICK.map(({ word, where, letter }) => (
+        {QUICK.map(({ word, where, letter, hint }) => (
           <button
             key={word}
             type="button"
             class="quick"
+            title={hint}
             aria-pressed={where === quick}
             onClick={() => setQuery({ where: withQuick(state.where, where), page: "" })}
           >

@@ -1,6 +1,7 @@
 // What the table of trials shows, as the address has it.
 import type { QueryTrialsRequest } from "../../api/messages";
 import { count } from "../../format/format";
+import { prunedText, type PrunedWhy } from "../../format/pruned";
 import type { Letter } from "../../parts/states";
 
 export interface TableState {
@@ -18,17 +19,22 @@ const DEFAULT_SIZE = 100;
 export const FEWEST_COMPARED = 2;
 export const MOST_COMPARED = 20;
 
-// Columns that the state of a row is told by, whether or not they are shown.
+// Columns that the state of a row depends on, whether or not they are shown.
 const ALWAYS = ["state", "why", "violation"];
 
+function pruned(why: PrunedWhy, letter: Letter, hint: string) {
+  return { word: prunedText(why), where: `why=${why}`, letter, hint };
+}
+
 // Conditions that a click sets, at most one of them at a time.
-export const QUICK: { word: string; where: string; letter?: Letter }[] = [
+export const QUICK: { word: string; where: string; letter?: Letter; hint?: string }[] = [
   { word: "all", where: "" },
   { word: "completed", where: "state=completed", letter: "C" },
-  { word: "stopped by the pruner", where: "why=PRUNER", letter: "P" },
-  { word: "out of memory", where: "why=OUT_OF_MEMORY", letter: "O" },
-  { word: "out of host memory", where: "why=HOST_OUT_OF_MEMORY", letter: "O" },
-  { word: "memory predicted", where: "why=PREDICTED_OUT_OF_MEMORY", letter: "E" },
+  { word: "pruned", where: "state=pruned", hint: "Ended early, and no failure: for any of the reasons that follow" },
+  pruned("PRUNER", "P", "The pruner ended it at a step where others were better, or its time limit was used up"),
+  pruned("OUT_OF_MEMORY", "O", "It ran out of GPU memory, and could not continue with smaller micro-batches"),
+  pruned("HOST_OUT_OF_MEMORY", "O", "It ran out of the memory of its host"),
+  pruned("PREDICTED_OUT_OF_MEMORY", "E", "It was not started: its predicted memory does not fit"),
   { word: "failed", where: "state=failed", letter: "F" },
   { word: "cancelled", where: "state=cancelled", letter: "X" },
   { word: "running", where: "state=running", letter: "R" },

@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import type { ColumnInfo, QueryTrialsResponse, Study } from "../../api/messages";
 import { int } from "../../api/values";
+import { isPrunedWhy, prunedText } from "../../format/pruned";
 import { isMinimized } from "../../format/study";
 import { Scroll } from "../../parts/parts";
 import { StateBadge, type Letter } from "../../parts/states";
@@ -101,7 +102,7 @@ function Rows({ study, answer, columns, best, picked }: RowsProps) {
 function stateCell(letter: Letter, isBest: boolean, why: Cell) {
   return (
     <td key="state">
-      <StateBadge letter={letter} />
+      {typeof why === "string" && isPrunedWhy(why) ? <StateBadge letter={letter} word={prunedText(why)} /> : <StateBadge letter={letter} />}
       {isBest && <span class="hint"> best</span>}
       {letter === "F" && <span class="hint"> {whyText(String(why ?? ""))}</span>}
     </td>
@@ -112,7 +113,8 @@ const LONGEST_PLAIN = 24;
 
 function valueCell({ look, numeric, cell }: ShownColumn, row: number) {
   const text = cellText(look, cell(row));
-  if (text.length <= LONGEST_PLAIN) {
+  const whole = look.format === "message" ? String(cell(row) ?? "") : text;
+  if (whole.length <= LONGEST_PLAIN) {
     return (
       <td key={look.name} class={numeric ? "number foreign" : "foreign"}>
         {text}
@@ -120,8 +122,8 @@ function valueCell({ look, numeric, cell }: ShownColumn, row: number) {
     );
   }
   return (
-    <td key={look.name} class={numeric ? "number" : ""}>
-      <span class="clip" title={text}>
+    <td key={look.name} class={numeric ? "number" : look.format === "message" ? "said" : ""}>
+      <span class="clip" title={whole}>
         {text}
       </span>
     </td>

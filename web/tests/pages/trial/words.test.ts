@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Trial } from "../../../src/api/messages";
-import { excessText, oomFacts, outcomeText, planText, plansText, reasonOf, recordNote } from "../../../src/pages/trial/words";
+import { excessText, oomFacts, outcomeText, planText, plansText, reasonOf, recordNote, secondsOf } from "../../../src/pages/trial/words";
 
 const GIB = 2 ** 30;
 
@@ -50,18 +50,21 @@ describe("reasonOf", () => {
 describe("outcomeText", () => {
   it("says why a trial was pruned", () => {
     expect(outcomeText({ stopped_by_pruner: { pruner: "median", step: "40", metrics: { loss: 0.5 } } }, {})).toBe(
-      "The median pruner stopped it at step 40, because others were better there: loss 0.5.",
+      "It was pruned by the median pruner at step 40, because others were better there: loss 0.5.",
     );
+    expect(outcomeText({ stopped_by_pruner: { pruner: "time limit", step: "40" } }, {})).toBe("It was pruned at step 40, because its time limit was used up.");
   });
 
   it("tells a predicted error from one that was met", () => {
     const predicted = { predicted: true, needed_bytes: String(14 * GIB), limit_bytes: String(12 * GIB) };
-    expect(outcomeText({ out_of_memory: predicted }, {})).toBe("It was not started: it needs 14.0 GiB of GPU memory, and 12.0 GiB is allowed.");
+    expect(outcomeText({ out_of_memory: predicted }, {})).toBe("It was pruned before it started: it needs 14.0 GiB of GPU memory, and 12.0 GiB is allowed.");
     const met = { phase: "backward", step: "3", requested_bytes: String(GIB), peak_bytes: String(11 * GIB), limit_bytes: String(12 * GIB) };
     expect(outcomeText({ out_of_memory: met }, {})).toBe(
-      "It ran out of GPU memory in backward at step 3: it requested 1.00 GiB more at a peak of 11.0 GiB, and 12.0 GiB is allowed.",
+      "It was pruned, because it ran out of GPU memory in backward at step 3: it requested 1.00 GiB more at a peak of 11.0 GiB, and 12.0 GiB is allowed.",
     );
-    expect(outcomeText({ out_of_memory: { kind: "OOM_KIND_HOST", error_message: "x\nkilled" } }, {})).toBe("It ran out of host memory: killed");
+    const smallest = { ...met, plan: { effective_batch: "512", micro_batch: "1" } };
+    expect(outcomeText({ out_of_memory: smallest }, {})).toContain("at step 3, even with the batch 512 = 512 × 1: it requested");
+    expect(outcomeText({ out_of_memory: { kind: "OOM_KIND_HOST", error_message: "x\nkilled" } }, {})).toBe("It was pruned, because it ran out of host memory: killed");
   });
 
   it("says that a completed trial recovered", () => {
@@ -96,4 +99,14 @@ describe("facts", () => {
   it("says what a record of memory adds", () => {
     expect(recordNote({ plan: { effective_batch: "4", micro_batch: "2" }, needed_bytes: String(GIB) })).toBe("batch 4 = 2 × 2, needed 1.00 GiB");
   });
+});
+
+it("knows how long a trial took, where its times are known", () => {
+  const [started, ended] = ["2026-11-20T08:00:00Z", "2026-11-20T08:01:30Z"];
+  expect(secondsOf({ started, ended }, 0)).toBe(90);
+  expect(secondsOf({ started }, Date.parse(ended))).toBe(90);
+  expect(secondsOf({}, 0)).toBeUndefined();
+  expect(secondsOf({ origin: "optuna:a#1", started, ended }, 0)).toBe(90);
+  // Imported without times.
+  expect(secondsOf({ origin: "optuna:a#1", started, ended: started }, 0)).toBeUndefined();
 });

@@ -26,6 +26,14 @@ describe("compareLines", () => {
   });
 });
 
+it("says nothing of what was not measured of imported trials", () => {
+  const imported = { ...trial(0.1, 1), origin: "optuna:a#1", attempts: [{ worker: "imported" }], started: "2026-11-20T08:00:00Z", ended: "2026-11-20T08:00:00Z" };
+  const lines = compareLines([imported, imported], study).flatMap((group) => group.lines);
+  const names = lines.map(({ name }) => name);
+  for (const name of ["Time", "Attempts", "Out-of-memory errors", "Limit"]) expect(names).not.toContain(name);
+  expect(lines.find(({ name }) => name === "Worker")?.texts).toEqual(["imported", "imported"]);
+});
+
 it("numbers have as few digits as tell them apart", () => {
   const texts = (...values: number[]) => parameterTexts(values.map((value) => ({ double_value: value })));
   expect(texts(0.123456789, 0.2)).toEqual(["0.12346", "0.2"]);
