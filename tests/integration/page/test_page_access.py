@@ -111,7 +111,7 @@ class Access(Secured, Browser):
                            ("/studies/toy/trials/1", "The training diverged."),
                            ("/studies/toy/compare?trials=0,1", "What differs between 2 trials"),
                            ("/studies/toy/analysis", f"All {TRIALS} trials are shown."),
-                           ("/studies/toy/memory", "What memory cost"), ("/fleet", "has gone")):
+                           ("/studies/toy/memory", "GPU time lost"), ("/fleet", "has gone")):
             with self.subTest(path=path):
                 tab.goto(self.at(path))
                 self.see(tab, seen)

@@ -46,7 +46,7 @@ class Export(Browser):
         self.hpo("export", "html", "big", "--to", self.folder / "big.html")
         self.processes[0].terminate()
         for place, seen in (("", "200 of"), ("/trials", "Rows 1 to 100 of 200"), ("/trials/199", "Outcome"),
-                            ("/analysis", "All 200 trials are shown."), ("/memory", "What memory cost")):
+                            ("/analysis", "All 200 trials are shown."), ("/memory", "GPU time lost")):
             with self.subTest(place=place):
                 tab = self.open_file(self.folder / "big.html", f"#/studies/big{place}")
                 self.see(tab, seen)

@@ -33,7 +33,7 @@ PAGES = {
     "/studies/hostilestudy/trials/0": "Outcome", "/studies/hostilestudy/trials/1": "Outcome",
     "/studies/hostilestudy/trials/2": "Outcome", "/studies/hostilestudy/compare?trials=0,1,2": "What differs",
     "/studies/hostilestudy/analysis?charts=parallel.importance.contour.slice.rank.edf.curves.timeline": "Timeline by worker",
-    "/studies/hostilestudy/memory": "What memory cost", "/fleet": "Workers alive"}
+    "/studies/hostilestudy/memory": "GPU time lost", "/fleet": "Workers alive"}
 
 
 class Hostile(Browser):

@@ -44,7 +44,7 @@ class Scale(Browser):
         tab.get_by_role("link", name="Analysis", exact=True).click()
         self.see(tab, "trials are drawn")
         tab.get_by_role("link", name="Memory", exact=True).click()
-        tab.get_by_role("region", name="What memory cost").wait_for()
+        tab.get_by_role("region", name="GPU time lost").wait_for()
         tab.get_by_role("link", name="Overview", exact=True).click()
         tab.get_by_role("region", name="Results").wait_for()
         self.assert_fits(tab, "a study of 100,000 trials")

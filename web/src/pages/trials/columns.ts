@@ -3,7 +3,6 @@ import type { ColumnInfo, QueryTrialsResponse, Study, TableColumn } from "../../
 import { double } from "../../api/values";
 import { bytes, count, duration, number, time } from "../../format/format";
 import { isPrunedWhy, PRUNED_WHY } from "../../format/pruned";
-import { reasonOf } from "../trial/words";
 import { letterOf, type Letter } from "../../parts/states";
 import type { PruneReason, TrialState } from "../../api/messages";
 
@@ -22,7 +21,7 @@ const FIELDS: Record<string, { label: string; format: Format; hint: string }> = 
   number: { label: "trial", format: "count", hint: "The trial's number" },
   state: { label: "state", format: "state", hint: "State of the trial" },
   why: { label: "why", format: "why", hint: "Why it was pruned, or how it failed" },
-  message: { label: "message", format: "message", hint: "What the failure said, or why the trial was refused" },
+  message: { label: "message", format: "message", hint: "In a line how the trial ended, where it has no result" },
   value: { label: "value", format: "number", hint: "Value of the first objective" },
   time: { label: "time", format: "duration", hint: "How long it ran" },
   started: { label: "started", format: "time", hint: "When it started" },
@@ -68,12 +67,11 @@ export function keyOf(look: ColumnLook): string {
 
 const FAILED = "state=failed";
 
-// `infos`: an earlier server has no messages, and refuses to be asked for them.
-export function defaultColumns(study: Study, where: readonly string[], infos: readonly ColumnInfo[]): string[] {
-  const hasMessages = infos.some(({ name, kind }) => name === "message" && kind === "COLUMN_KIND_FIELD");
-  const messages = hasMessages && where.includes(FAILED) ? ["message"] : [];
+export function defaultColumns(study: Study, where: readonly string[]): string[] {
   const others = (study.objectives ?? []).slice(1).map(({ metric }) => `metric:${metric}`);
   const parameters = (study.space?.parameters ?? []).map(({ name }) => `param:${name}`);
+  // A parameter of that name hides the messages.
+  const messages = where.includes(FAILED) && !parameters.includes("param:message") ? ["message"] : [];
   return ["state", ...messages, "value", ...others, "time", ...parameters];
 }
 
@@ -95,7 +93,7 @@ export function whyText(why: string): string {
 
 export function cellText(look: ColumnLook, cell: Cell): string {
   if (cell === undefined) return "";
-  if (typeof cell === "string") return look.format === "why" ? whyText(cell) : look.format === "message" ? reasonOf(cell) : cell;
+  if (typeof cell === "string") return look.format === "why" ? whyText(cell) : cell;
   switch (look.format) {
     case "bytes":
       return bytes(cell);

@@ -116,8 +116,3 @@ export function withPicked(picked: readonly number[], trial: number, on: boolean
   const others = picked.filter((one) => one !== trial);
   return on ? [...others, trial].slice(0, MOST_COMPARED) : others;
 }
-
-// Whether a quick filter was refused because no trial has a reason yet: then none matches it.
-export function saysNoneYet(message: string): boolean {
-  return errorPlace(message) === "where" && message.includes("got 'why'");
-}

@@ -113,17 +113,17 @@ const LONGEST_PLAIN = 24;
 
 function valueCell({ look, numeric, cell }: ShownColumn, row: number) {
   const text = cellText(look, cell(row));
-  const whole = look.format === "message" ? String(cell(row) ?? "") : text;
-  if (whole.length <= LONGEST_PLAIN) {
+  const kind = numeric ? "number" : look.format === "message" ? "said" : "";
+  if (text.length <= LONGEST_PLAIN) {
     return (
-      <td key={look.name} class={numeric ? "number foreign" : "foreign"}>
+      <td key={look.name} class={`${kind} foreign`}>
         {text}
       </td>
     );
   }
   return (
-    <td key={look.name} class={numeric ? "number" : look.format === "message" ? "said" : ""}>
-      <span class="clip" title={whole}>
+    <td key={look.name} class={kind}>
+      <span class="clip" title={text}>
         {text}
       </span>
     </td>

@@ -6,7 +6,6 @@ import type { ColumnInfo, QueryTrialsResponse, Study } from "../../api/messages"
 import type { PageProps } from "../../lazy";
 import { int } from "../../api/values";
 import { count } from "../../format/format";
-import { allTrials } from "../../format/study";
 import { Empty, ErrorBox, Loading } from "../../parts/parts";
 import { go, place, setQuery, studyPath } from "../../router";
 import { useReading } from "../../state/reading";
@@ -16,7 +15,7 @@ import { ColumnChooser } from "./chooser";
 import { defaultColumns } from "./columns";
 import { Exporter } from "./exporter";
 import { Filters } from "./filters";
-import { errorPlace, FEWEST_COMPARED, LAST, positionText, readState, saysNoneYet, SIZES, sizeWord, tableRequest, type TableState } from "./query";
+import { errorPlace, FEWEST_COMPARED, LAST, positionText, readState, SIZES, sizeWord, tableRequest, type TableState } from "./query";
 import { TrialTable } from "./table";
 
 export function Trials(_: PageProps) {
@@ -55,14 +54,13 @@ function Table({ study }: { study: Study }) {
   const state = readState(place.value.query);
   const isDefault = state.columns.length === 0;
   const { infos, learn } = useColumnInfos(live.name, state.page !== "" || state.where.length > 0);
-  const columns = isDefault ? defaultColumns(study, state.where, infos) : state.columns;
+  const columns = isDefault ? defaultColumns(study, state.where) : state.columns;
   const request = tableRequest(live.name, state, columns);
   const reading = useReading("StudyService/QueryTrials", request, live.version);
   const answer = useKept(live.name, reading.data);
   useEffect(() => learn(answer), [answer]);
   const { error } = reading;
-  const none = error !== undefined && saysNoneYet(error.message);
-  const about = error === undefined || none ? "" : errorPlace(error.message);
+  const about = error === undefined ? "" : errorPlace(error.message);
   return (
     <section class="card" aria-label="Trials">
       <Filters study={live.name} state={state} infos={infos} problem={about === "where" ? (error?.message ?? "") : ""} />
@@ -73,9 +71,7 @@ function Table({ study }: { study: Study }) {
         <Comparison study={live.name} picked={state.picked} />
       </div>
       {error !== undefined && about !== "" && about !== "where" && <Problem error={error} about={about} reload={reading.reload} />}
-      {none ? (
-        <NoRows total={allTrials(study.counts)} />
-      ) : answer !== undefined ? (
+      {answer !== undefined ? (
         <>
           <Pages answer={answer} state={state} />
           {(answer.numbers ?? []).length > 0 ? (

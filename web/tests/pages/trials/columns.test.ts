@@ -29,23 +29,15 @@ describe("looks", () => {
 
   it("are by default those of all objectives and parameters", () => {
     const study = { objectives: [{ metric: "loss" }, { metric: "ms" }], space: { parameters: [{ name: "lr" }] } };
-    expect(defaultColumns(study, [], infos)).toEqual(["state", "value", "metric:ms", "time", "param:lr"]);
+    expect(defaultColumns(study, [])).toEqual(["state", "value", "metric:ms", "time", "param:lr"]);
   });
 
-  it("have the messages of failed trials, where the server has them", () => {
-    const message: ColumnInfo = { name: "message", kind: "COLUMN_KIND_FIELD" };
-    expect(defaultColumns({}, ["lr>1", "state=failed"], [...infos, message])).toEqual(["state", "message", "value", "time"]);
-    expect(defaultColumns({}, ["state=completed"], [...infos, message])).toEqual(["state", "value", "time"]);
-    expect(defaultColumns({}, ["state=failed"], infos)).toEqual(["state", "value", "time"]);
-    // A parameter of that name is another thing.
-    expect(defaultColumns({}, ["state=failed"], [{ ...message, kind: "COLUMN_KIND_PARAMETER" }])).toEqual(["state", "value", "time"]);
-  });
-
-  it("show the line of a message that says the most", () => {
-    const look = lookOf("message", [{ name: "message", kind: "COLUMN_KIND_FIELD" }]);
-    expect(look).toMatchObject({ group: "field", label: "message" });
-    expect(cellText(look, 'the program exited with status 1; its last output:\nTraceback (most recent call last):\n  File "a.py"\nValueError: no')).toBe("ValueError: no");
-    expect(cellText(look, "")).toBe("");
+  it("have the messages of failed trials", () => {
+    expect(defaultColumns({}, ["lr>1", "state=failed"])).toEqual(["state", "message", "value", "time"]);
+    expect(defaultColumns({}, ["state=completed"])).toEqual(["state", "value", "time"]);
+    // A parameter of that name hides them.
+    const hiding = { space: { parameters: [{ name: "message" }] } };
+    expect(defaultColumns(hiding, ["state=failed"])).toEqual(["state", "value", "time", "param:message"]);
   });
 });
 
