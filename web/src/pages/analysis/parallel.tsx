@@ -12,6 +12,7 @@ import { NumbersOfTrials } from "./numbers";
 import { AXIS_ROOM, COLOURS, drawAll, layOut, makeLines, MOST_LINES, shownLines, type Lines } from "./parallel_lines";
 import { Stage } from "./parallel_stage";
 import { useView } from "./view";
+import { WrittenRanges } from "./written";
 
 const HEIGHT = 400;
 // The address, and with it the other charts, follow a brush at most this often: browsers refuse more
@@ -60,8 +61,16 @@ function ParallelStage({ lines, steps }: { lines: Lines; steps: string[] }) {
   const [shown, setShown] = useState(view.shown);
   const selectNow = useRef(view.select);
   selectNow.current = view.select;
-  const written = useRef(view.filter.ranges);
-  const follow = useMemo(() => paced(() => stage.current && selectNow.current((written.current = new Map(stage.current.current()))), FOLLOW_MS), []);
+  const written = useMemo(() => new WrittenRanges(view.filter.ranges), []);
+  const follow = useMemo(() => {
+    const write = () => {
+      if (stage.current === undefined) return;
+      const ranges = new Map(stage.current.current());
+      written.wrote(ranges);
+      selectNow.current(ranges);
+    };
+    return paced(write, FOLLOW_MS);
+  }, []);
   useEffect(() => () => follow.cancel(), []);
   const colour = colours.value;
   useEffect(() => {
@@ -74,9 +83,7 @@ function ParallelStage({ lines, steps }: { lines: Lines; steps: string[] }) {
   }, [lines, width, steps, colour]);
   // The address may change by other means: a link, a condition that is taken away.
   useEffect(() => {
-    if (sameRanges(written.current, view.filter.ranges)) return;
-    written.current = view.filter.ranges;
-    stage.current?.set(view.filter.ranges);
+    if (!written.isOwn(view.filter.ranges)) stage.current?.set(view.filter.ranges);
   }, [view.filter]);
   useSavedAs(() =>
     width === 0
@@ -105,12 +112,6 @@ function ParallelStage({ lines, steps }: { lines: Lines; steps: string[] }) {
       </p>
     </>
   );
-}
-
-function sameRanges(a: ReadonlyMap<string, unknown>, b: ReadonlyMap<string, unknown>): boolean {
-  const text = (ranges: ReadonlyMap<string, unknown>) =>
-    JSON.stringify([...ranges].sort(([one], [other]) => (one < other ? -1 : 1)), (_, value) => (value instanceof Set ? [...value] : (value as unknown)));
-  return text(a) === text(b);
 }
 
 interface StripProps {
