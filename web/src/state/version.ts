@@ -14,7 +14,7 @@ export function concerns(change: TrialChange | undefined, numbers: readonly numb
 }
 
 // Grows at most each `pace_ms` after a step that `follow` reports; it returns how to stop.
-function usePacedVersion(pace_ms: number, follow: (step: () => void) => () => void, inputs: readonly unknown[]): ReadonlySignal<number> {
+export function usePacedVersion(pace_ms: number, follow: (step: () => void) => () => void, inputs: readonly unknown[]): ReadonlySignal<number> {
   const version = useSignal(0);
   useEffect(() => {
     const step = paced(() => {

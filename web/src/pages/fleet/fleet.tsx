@@ -1,6 +1,5 @@
 // The workers: what each GPU runs, how full it is, and why it idles.
-import { useSignal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { follow } from "../../api/events";
 import type { Worker } from "../../api/messages";
 import { whyReadOnly } from "../../api/session";
@@ -8,8 +7,8 @@ import { bytes, count, percent, plural } from "../../format/format";
 import type { PageProps } from "../../lazy";
 import { Card, Empty, Figure, Read, Scroll } from "../../parts/parts";
 import { queryWord, setQuery } from "../../router";
-import { paced } from "../../state/pace";
 import { useReading } from "../../state/reading";
+import { usePacedVersion } from "../../state/version";
 import { DrainDialog, resume, type Target } from "./drain";
 import "./fleet.css";
 import { WorkerRow } from "./row";
@@ -20,11 +19,7 @@ const REFRESH_MS = 1000;
 const EACH_MS = 5000;
 
 function useFleet() {
-  const version = useSignal(0);
-  useEffect(() => {
-    const refresh = paced(() => {
-      version.value += 1;
-    }, REFRESH_MS);
+  const followAll = (refresh: () => void) => {
     const unfollow = follow(undefined, { studies: refresh, reset: refresh });
     const timer = setInterval(() => {
       if (!document.hidden) refresh();
@@ -32,9 +27,9 @@ function useFleet() {
     return () => {
       unfollow();
       clearInterval(timer);
-      refresh.cancel();
     };
-  }, []);
+  };
+  const version = usePacedVersion(REFRESH_MS, followAll, []);
   return useReading("FleetService/ListWorkers", {}, version);
 }
 
