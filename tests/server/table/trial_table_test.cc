@@ -1,6 +1,7 @@
 #include "server/table/trial_table.h"
 
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -165,7 +166,7 @@ TEST(TablePage, ColumnsAreNumbersOrTextsAndSayWhatIsMissing) {
   EXPECT_THAT(page.columns[2].texts, ElementsAre("a", "b", "null"));
   EXPECT_THAT(page.columns[4].missing, ElementsAre(0, 2, 3, 4));
   EXPECT_FALSE(MakeTablePage(columns, Study(), {.columns = {"nothing"}}).ok());
-  EXPECT_THAT(page.all_columns, SizeIs(16 + 2 + 1));
+  EXPECT_THAT(page.all_columns, SizeIs(std::size(kTableFields) + 2 + 1));
 }
 
 TEST(TablePage, AMessageSaysInALineHowATrialEndedThatHasNoResult) {
@@ -175,8 +176,8 @@ TEST(TablePage, AMessageSaysInALineHowATrialEndedThatHasNoResult) {
       Failed{.message = "Traceback (most recent call last):\n  File\nKeyError: 'f1'"};
   columns.Set(failed);
   TableRow pruned = Row(6, TrialState::kPruned, std::nullopt, std::string("a"));
-  pruned.trial.outcome =
-      OutOfMemory{.predicted = true, .limit = Bytes{1 << 30}, .needed = Bytes{2 << 30}};
+  pruned.trial.outcome = OutOfMemory{
+      .predicted = true, .limit = Bytes{int64_t{1} << 30}, .needed = Bytes{int64_t{2} << 30}};
   columns.Set(pruned);
   TableRow cancelled = Row(7, TrialState::kCancelled, std::nullopt, std::string("a"));
   cancelled.trial.outcome = Cancelled{.reason = std::string(5000, 'y')};
@@ -187,7 +188,7 @@ TEST(TablePage, AMessageSaysInALineHowATrialEndedThatHasNoResult) {
   const TableColumn& messages = page.columns.front();
   ASSERT_TRUE(messages.is_text);
   EXPECT_EQ(messages.texts[0], "KeyError: 'f1'");
-  EXPECT_EQ(messages.texts[1], "not started: needs 2.0 GiB, allowed 1.0 GiB");
+  EXPECT_EQ(messages.texts[1], "not started: needs 2.00 GiB, allowed 1.00 GiB");
   EXPECT_EQ(messages.texts[2], "x");
   EXPECT_LE(messages.texts[3].size(), 300U);
   EXPECT_THAT(messages.texts[3], HasSubstr("bytes left out"));
