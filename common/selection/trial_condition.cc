@@ -30,10 +30,10 @@ std::vector<std::string> WordsOf(const std::string& name, const FieldFacts& fact
 
 // Whether every trial that has this field has a number.
 bool IsNumber(const std::string& name, const StudySpec& study, const FieldFacts& facts) {
-  if (!WordsOf(name, facts).empty()) return false;
+  // A parameter hides a field of its name.
   const Parameter* const parameter = study.space.Find(name);
   if (parameter != nullptr) return !std::holds_alternative<CategoricalDomain>(parameter->domain);
-  return facts.only_numbers;
+  return WordsOf(name, facts).empty() && facts.only_numbers;
 }
 
 absl::StatusOr<TrialCondition> Parse(const std::string& word, absl::string_view option) {

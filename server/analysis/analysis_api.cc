@@ -107,11 +107,11 @@ absl::StatusOr<ImportanceAnswer> AnalysisApi::GetImportance(const std::string& s
   ImportanceAnswer answer;
   StudySpec spec;
   std::vector<AssessedTrial> trials;
-  int64_t study_id = 0;
+  StudyRuntime::Identity identity;
   const auto take = [&](const StudyRuntime& runtime, const TrialColumns& columns,
                         int64_t sequence) -> absl::Status {
     spec = runtime.spec();
-    study_id = runtime.id();
+    identity = runtime.identity();
     HPO_ASSIGN_OR_RETURN(const Objective objective, FindObjective(spec, metric, "metric"));
     trials = AssessedTrials(columns, spec.space, objective);
     answer.metric = objective.metric;
@@ -122,7 +122,7 @@ absl::StatusOr<ImportanceAnswer> AnalysisApi::GetImportance(const std::string& s
   HPO_RETURN_IF_ERROR(tables_.Use(study, take));
   // One after the other: who asks for the same meanwhile gets what the first one has found.
   absl::MutexLock lock(&mutex_);
-  const ImportanceKey key{study_id, answer.metric, method};
+  const ImportanceKey key{identity, answer.metric, method};
   const auto found = kept_.find(key);
   // Completed trials stay as they are, so that as many are the same ones.
   if (found != kept_.end() && found->second.answer.num_trials == answer.num_trials &&

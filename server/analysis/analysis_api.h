@@ -77,7 +77,8 @@ class AnalysisApi {
 
  private:
   // What makes two answers the same: beside it, the trials that were assessed.
-  using ImportanceKey = std::tuple<int64_t, std::string, ImportanceMethod>;  // study, metric
+  using ImportanceKey =
+      std::tuple<StudyRuntime::Identity, std::string, ImportanceMethod>;  // metric
   struct KeptImportance {
     SearchSpace space;
     ImportanceAnswer answer;

@@ -82,14 +82,15 @@ absl::StatusOr<MemoryAnalysis::Basis> MemoryAnalysis::BasisFor(const StudyRuntim
   basis.knowledge = state.KnowledgeBy(history, study, basis.facts);
   // Nobody can dry-run a configuration now: what is known otherwise is told.
   basis.knowledge.evidence.may_dry_run = false;
-  basis.knowledge.replays = ReplaysOf(study.id());
+  basis.knowledge.replays = ReplaysOf(study.identity());
   return basis;
 }
 
-std::shared_ptr<memory::ReplayTable> MemoryAnalysis::ReplaysOf(int64_t study) const {
+std::shared_ptr<memory::ReplayTable> MemoryAnalysis::ReplaysOf(
+    const StudyRuntime::Identity& study) const {
   const absl::MutexLock lock(&mutex_);
   const auto found = std::find_if(replays_.begin(), replays_.end(),
-                                  [study](const auto& known) { return known.first == study; });
+                                  [&study](const auto& known) { return known.first == study; });
   if (found != replays_.end()) {
     std::rotate(found, found + 1, replays_.end());
   } else {

@@ -80,14 +80,14 @@ class MemoryAnalysis {
   absl::StatusOr<ParamMap> BestParams(const StudyRuntime& study) const;
   absl::StatusOr<std::vector<Bytes>> CapacitiesOr(const std::vector<Bytes>& asked) const;
   // The study's; of at most kMostStudies, the last ones that were asked for.
-  std::shared_ptr<memory::ReplayTable> ReplaysOf(int64_t study) const;
+  std::shared_ptr<memory::ReplayTable> ReplaysOf(const StudyRuntime::Identity& study) const;
   absl::StatusOr<memory::SpaceSurvey> Survey(const Basis& basis,
                                              const std::vector<Bytes>& capacities) const;
 
   const TrialScheduler& scheduler_;
   mutable absl::Mutex mutex_;
-  mutable std::vector<std::pair<int64_t, std::shared_ptr<memory::ReplayTable>>> replays_
-      ABSL_GUARDED_BY(mutex_);  // the one that was asked for last is the last
+  mutable std::vector<std::pair<StudyRuntime::Identity, std::shared_ptr<memory::ReplayTable>>>
+      replays_ ABSL_GUARDED_BY(mutex_);  // the one that was asked for last is the last
   mutable std::map<std::string, Surveyed> surveyed_ ABSL_GUARDED_BY(mutex_);  // by study
 };
 

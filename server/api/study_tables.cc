@@ -9,13 +9,13 @@
 namespace hpo::server {
 
 std::shared_ptr<TrialTable> StudyTables::TableOf(const StudyRuntime& study) const {
-  std::set<int64_t> ids;
+  std::set<StudyRuntime::Identity> there;
   for (const std::string& name : scheduler_.state().studies.Names()) {
     const absl::StatusOr<StudyRuntime*> one = scheduler_.state().studies.Find(name);
-    if (one.ok()) ids.insert((*one)->id());
+    if (one.ok()) there.insert((*one)->identity());
   }
-  tables_.Keep([&ids](int64_t id) { return ids.contains(id); });
-  return tables_.Of(study.id());
+  tables_.Keep([&there](const auto& identity) { return there.contains(identity); });
+  return tables_.Of(study.identity());
 }
 
 absl::Status StudyTables::Use(const std::string& study, const TableUse& use) const {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -49,6 +50,9 @@ class StudyRuntime {
   int64_t id() const { return id_; }
   const std::string& name() const { return name_; }
   absl::Time created() const { return created_; }
+  // What is kept of a study goes by both: a new study may have the id of one that was deleted.
+  using Identity = std::pair<int64_t, absl::Time>;
+  Identity identity() const { return {id_, created_}; }
 
   StudySpec spec() const;
   // Takes a changed budget and added choices.

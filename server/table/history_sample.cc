@@ -31,7 +31,7 @@ std::vector<size_t> BestSteps(const TrialColumns& columns, const Column* value, 
   for (size_t row = 0; row < columns.num_rows(); ++row) {
     if (columns.KindAt(row) != RowKind::kCompleted || columns.IsDemonstration(row)) continue;
     const double now = NumberAt(value, row);
-    if (std::isnan(now)) continue;
+    if (!std::isfinite(now)) continue;
     const bool is_better = std::isnan(best) || (maximize ? now > best : now < best);
     if (!is_better) continue;
     best = now;
@@ -91,7 +91,7 @@ std::set<size_t> KeptRows(const TrialColumns& columns, const Column* value, size
 char LetterOf(RowKind kind) { return kLetters[static_cast<size_t>(kind)]; }
 
 HistorySample SampleHistory(const TrialColumns& columns, const StudySpec& study, size_t most) {
-  const Column* const value = columns.Find("value");
+  const Column* const value = columns.Field("value");
   const bool maximize = study.objectives.front().direction == Direction::kMaximize;
   HistorySample sample{.total = static_cast<int64_t>(columns.num_rows())};
   const std::vector<size_t> steps = Thinned(BestSteps(columns, value, maximize), most);

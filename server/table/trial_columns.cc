@@ -180,11 +180,11 @@ const Column* TrialColumns::Find(const std::string& name) const {
   if (absl::ConsumePrefix(&rest, "metric:")) return in(metrics_, std::string(rest));
   // As --where has it: a parameter hides all else.
   if (const Column* const parameter = in(parameters_, name)) return parameter;
-  if (const Column* const field = FieldNamed(name)) return field;
+  if (const Column* const field = Field(name)) return field;
   return in(metrics_, name);
 }
 
-const Column* TrialColumns::FieldNamed(const std::string& name) const {
+const Column* TrialColumns::Field(const std::string& name) const {
   const auto* const field = std::find(std::begin(kTableFields), std::end(kTableFields), name);
   if (field == std::end(kTableFields)) return nullptr;
   return &fields_[static_cast<size_t>(field - kTableFields)];
@@ -201,9 +201,9 @@ FieldFacts TrialColumns::FactsOf(const std::string& name) const {
   if (column == nullptr) return {};
   FieldFacts facts = column->Facts();
   // Texts, also where no trial has one yet.
-  if (column == FieldNamed("why")) facts.words = WordsForWhy();
+  if (column == Field("why")) facts.words = WordsForWhy();
   for (const char* const field : {"worker", "message"}) {
-    if (column == FieldNamed(field)) facts.only_numbers = false;
+    if (column == Field(field)) facts.only_numbers = false;
   }
   return facts;
 }

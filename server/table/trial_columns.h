@@ -76,6 +76,8 @@ class TrialColumns {
   // "value", "param:lr", "metric:loss"; a parameter or metric also by its name alone, where no
   // other field has it. nullptr: there is none.
   const Column* Find(const std::string& name) const;
+  // One of kTableFields, whatever parameters are called; nullptr: there is none.
+  const Column* Field(const std::string& name) const;
   // Parameters and metrics that trials have.
   std::vector<std::string> Parameters() const { return NamesOf(parameters_); }
   std::vector<std::string> Metrics() const { return NamesOf(metrics_); }
@@ -84,7 +86,6 @@ class TrialColumns {
   TrialFields Fields() const;
 
  private:
-  const Column* FieldNamed(const std::string& name) const;  // of kTableFields
   FieldFacts FactsOf(const std::string& name) const;
   static std::vector<std::string> NamesOf(const std::map<std::string, Column>& columns);
 

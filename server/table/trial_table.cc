@@ -93,14 +93,14 @@ absl::Status TrialTable::Use(const Store& store, const StudyRuntime& study,
   return use(columns_, sequence_);
 }
 
-std::shared_ptr<TrialTable> TrialTables::Of(int64_t study_id) {
+std::shared_ptr<TrialTable> TrialTables::Of(const StudyRuntime::Identity& study) {
   absl::MutexLock lock(&mutex_);
-  std::shared_ptr<TrialTable>& table = tables_[study_id];
+  std::shared_ptr<TrialTable>& table = tables_[study];
   if (table == nullptr) table = std::make_shared<TrialTable>();
   return table;
 }
 
-void TrialTables::Keep(const std::function<bool(int64_t)>& is_there) {
+void TrialTables::Keep(const std::function<bool(const StudyRuntime::Identity&)>& is_there) {
   absl::MutexLock lock(&mutex_);
   std::erase_if(tables_, [&is_there](const auto& one) { return !is_there(one.first); });
 }

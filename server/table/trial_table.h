@@ -38,14 +38,13 @@ class TrialTable {
 // The tables of all studies that somebody has asked for. Thread-safe.
 class TrialTables {
  public:
-  // That of a study which is identified by the id of its rows.
-  std::shared_ptr<TrialTable> Of(int64_t study_id);
+  std::shared_ptr<TrialTable> Of(const StudyRuntime::Identity& study);
   // Forgets those of studies that are gone.
-  void Keep(const std::function<bool(int64_t)>& is_there);
+  void Keep(const std::function<bool(const StudyRuntime::Identity&)>& is_there);
 
  private:
   absl::Mutex mutex_;
-  std::map<int64_t, std::shared_ptr<TrialTable>> tables_ ABSL_GUARDED_BY(mutex_);
+  std::map<StudyRuntime::Identity, std::shared_ptr<TrialTable>> tables_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hpo::server

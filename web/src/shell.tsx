@@ -4,8 +4,8 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { connection, isLive } from "./api/call";
 import { logOut, refusalOf, session } from "./api/session";
+import { Notices } from "./parts/notices";
 import { Link, path } from "./router";
-import { dismiss, notices } from "./state/notices";
 import { chooseTheme, theme } from "./state/theme";
 
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -99,20 +99,5 @@ function TokenForm() {
         </p>
       )}
     </form>
-  );
-}
-
-function Notices() {
-  return (
-    <div class="notices" aria-live="polite">
-      {notices.value.map((notice) => (
-        <div key={notice.id} class={`notice ${notice.kind}`} role={notice.kind === "error" ? "alert" : undefined}>
-          <span>{notice.text}</span>
-          <button type="button" class="quiet" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
-            ✕
-          </button>
-        </div>
-      ))}
-    </div>
   );
 }

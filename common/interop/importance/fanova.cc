@@ -1,6 +1,7 @@
 #include "common/interop/importance/fanova.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -115,7 +116,13 @@ Problem ProblemOf(const SearchSpace& space, const std::vector<AssessedTrial>& tr
     problem.data.inputs.push_back(std::move(column));
     problem.data.num_choices.push_back(NumChoices(parameter.domain));
   }
-  for (const AssessedTrial& trial : trials) problem.data.outputs.push_back(trial.loss);
+  // Shares do not depend on the unit, and squares of large losses overflow.
+  double largest = 0.0;
+  for (const AssessedTrial& trial : trials) largest = std::max(largest, std::abs(trial.loss));
+  if (!(largest > 0.0)) largest = 1.0;
+  for (const AssessedTrial& trial : trials) {
+    problem.data.outputs.push_back(trial.loss / largest);
+  }
   return problem;
 }
 

@@ -169,7 +169,11 @@ class Growth {
     if (data_.num_choices[cut.dimension] == 0) {
       const std::vector<double>& inputs = data_.inputs[cut.dimension];
       const std::span<const uint32_t> order = node.OrderOf(cut.dimension);
-      split.threshold = 0.5 * inputs[order[cut.place - 1]] + 0.5 * inputs[order[cut.place]];
+      const double below = inputs[order[cut.place - 1]];
+      const double above = inputs[order[cut.place]];
+      split.threshold = 0.5 * below + 0.5 * above;
+      // Between neighbouring doubles there is none: rounded up it would divide nothing, for ever.
+      if (!(split.threshold < above)) split.threshold = below;
       return split;
     }
     const std::vector<Group> groups = GroupsOf(node, cut.dimension);

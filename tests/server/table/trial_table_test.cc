@@ -234,9 +234,25 @@ TEST(HistorySample, KeepsTheStepsOfTheBestAndTheExtremes) {
   EXPECT_TRUE(std::binary_search(sample.numbers.begin(), sample.numbers.end(), 17771));
   EXPECT_TRUE(std::is_sorted(sample.best_values.begin(), sample.best_values.end()));
   EXPECT_THAT(sample.states, HasSubstr("F"));
+  TrialColumns endless = Some();
+  TableRow infinite = Row(5, TrialState::kCompleted, HUGE_VAL, std::string("a"));
+  infinite.trial.params["value"] = 99.0;  // a parameter of that name is another thing
+  endless.Set(infinite);
+  EXPECT_THAT(SampleHistory(endless, Study(), 300).best_numbers, ElementsAre(0, 2));
   const HistorySample all = SampleHistory(Some(), Study(), 300);
   EXPECT_EQ(all.states, "CFCCR");
   EXPECT_THAT(all.best_numbers, ElementsAre(0, 2));
+}
+
+TEST(TrialTables, AStudyThatHasTheIdOfADeletedOneHasATableOfItsOwn) {
+  TrialTables tables;
+  const StudyRuntime::Identity deleted{1, absl::FromUnixSeconds(10)};
+  const StudyRuntime::Identity created{1, absl::FromUnixSeconds(20)};
+  const auto table = tables.Of(deleted);
+  EXPECT_EQ(tables.Of(deleted), table);
+  EXPECT_NE(tables.Of(created), table);
+  tables.Keep([&](const auto& study) { return study == created; });
+  EXPECT_NE(tables.Of(deleted), table);
 }
 
 }  // namespace

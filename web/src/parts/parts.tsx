@@ -5,6 +5,7 @@ import type { ApiError } from "../api/call";
 import { ago, exactTime } from "../format/format";
 import { now } from "../state/now";
 import type { Reading } from "../state/reading";
+import { Notices } from "./notices";
 
 export function Loading({ what }: { what: string }) {
   return (
@@ -118,6 +119,7 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
         </button>
       </header>
       {props.children}
+      <Notices within="dialog" />
     </dialog>
   );
 }

@@ -134,6 +134,18 @@ TEST(SelectTrials, AValueThatCannotBeComparedIsAnError) {
   }
 }
 
+TEST(SelectTrials, ANumericParameterHidesAFieldOfWords) {
+  StudySpec study = Study();
+  study.space.parameters.push_back({.name = "state", .domain = IntDomain{}});
+  std::vector<Trial> trials = Trials();
+  trials[0].params["state"] = int64_t{3};
+  const auto found = SelectTrials(trials, study, {"state>2"}, "");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->size(), 1U);
+  EXPECT_THAT(std::string(SelectTrials(trials, study, {"state=completed"}, "").status().message()),
+              HasSubstr("--where: state: expected a number, got 'completed'"));
+}
+
 TEST(SelectTrials, SaysWhatWasExpected) {
   const struct {
     std::vector<std::string> where;

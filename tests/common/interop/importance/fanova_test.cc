@@ -41,6 +41,23 @@ double ShareOf(const absl::StatusOr<std::vector<ParameterImportance>>& shares,
   return 0.0;
 }
 
+TEST(Fanova, EndsWhereInputsAreNeighbouringDoublesAndLossesAreHuge) {
+  constexpr int64_t kMost = (int64_t{1} << 53) - 1;
+  const SearchSpace space{
+      .parameters = {{.name = "n", .domain = IntDomain{.low = 0, .high = kMost}},
+                     {.name = "y", .domain = FloatDomain{}}}};
+  std::vector<AssessedTrial> trials;
+  for (int i = 0; i < 12; ++i) {
+    const double y = i / 12.0;
+    trials.push_back({{{"n", kMost - i}, {"y", y}}, i % 2 == 0 ? -1e300 * y : 1e300 * y});
+  }
+  const absl::StatusOr<ResampledImportance> found = ResampledFanova(space, trials);
+  ASSERT_TRUE(found.ok()) << found.status();
+  double sum = 0.0;
+  for (const ParameterImportance& one : found->shares) sum += one.share;
+  EXPECT_NEAR(sum, 1.0, 1e-9);
+}
+
 TEST(Fanova, FindsTheVarianceOfEachTerm) {
   struct Case {
     const char* name;

@@ -61,10 +61,11 @@ export function workerCapacities(workers: readonly Worker[]): number[] {
 }
 
 // What a worker reports varies by a few MiB with what others hold on its GPU; the quarter of a GiB
-// below it does not, so that charts are not read again at each heartbeat.
+// below it does not, so that charts are not read again at each heartbeat. Less than a GiB is a limit
+// of a worker on a processor, which does not vary.
 export function workerCapacity({ capacity_bytes }: Worker): number {
-  const quarters = Math.floor(int(capacity_bytes) / (GIB / 4));
-  return (quarters * GIB) / 4;
+  const capacity = int(capacity_bytes);
+  return capacity < GIB ? capacity : Math.floor(capacity / (GIB / 4)) * (GIB / 4);
 }
 
 // What the address says, ascending; without a word, GPUs that many people have, and those of the
@@ -75,9 +76,11 @@ export function chosenCapacities(words: readonly string[], workers: readonly Wor
   return [...new Set(chosen)].sort((a, b) => a - b).slice(0, MOST_GPUS);
 }
 
-// Which of the chosen GPUs is looked at closely: the one of the address, else 12 GiB, else the first.
-export function focusOf(word: string, capacities: readonly number[]): number {
+// Which of the chosen GPUs is looked at closely: the one of the address, else a worker's, else 12 GiB, else the first.
+export function focusOf(word: string, capacities: readonly number[], workers: readonly Worker[] = []): number {
   const read = readCapacity(word);
   if (read !== undefined && capacities.includes(read)) return read;
+  const connected = workerCapacities(workers).find((capacity) => capacities.includes(capacity));
+  if (connected !== undefined) return connected;
   return capacities.includes(12 * GIB) ? 12 * GIB : (capacities[0] ?? 12 * GIB);
 }

@@ -4,7 +4,6 @@ import type { Parameter, Study, Value } from "../../api/messages";
 import { conditionText, domainText, readValue, valueText } from "../../format/domain";
 import { Dialog, Scroll } from "../../parts/parts";
 import { Link, studyPath } from "../../router";
-import { notify } from "../../state/notices";
 import { useStudy } from "../../state/study";
 
 // Queues a configuration of the reader's choice. `start`: the values to begin with, such as those of
@@ -19,6 +18,7 @@ export function Enqueue(props: { study: Study; onClose: () => void; start?: Reco
   const [queued, setQueued] = useState<number>();
   const submit = async () => {
     setProblem("");
+    setQueued(undefined);
     try {
       const params: Record<string, Value> = {};
       for (const parameter of parameters) {
@@ -26,9 +26,7 @@ export function Enqueue(props: { study: Study; onClose: () => void; start?: Reco
         if (text.trim() !== "") params[parameter.name ?? ""] = readValue(parameter, text);
       }
       const { trial } = await call("StudyService/EnqueueTrial", { study: live.name, params });
-      const number = Number(trial?.number ?? 0);
-      setQueued(number);
-      notify(`Trial ${number} is queued.`);
+      setQueued(Number(trial?.number ?? 0));
     } catch (error) {
       setProblem((error as Error).message);
     }
@@ -69,8 +67,12 @@ export function Enqueue(props: { study: Study; onClose: () => void; start?: Reco
           <button type="submit" class="main">
             Enqueue
           </button>
-          {queued !== undefined && <Link to={studyPath(live.name, "trials", queued)}>Show trial {queued}</Link>}
         </div>
+        {queued !== undefined && (
+          <p role="status">
+            Trial {queued} is queued. <Link to={studyPath(live.name, "trials", queued)}>Show trial {queued}</Link>
+          </p>
+        )}
         {problem !== "" && (
           <p class="problem foreign" role="alert">
             {problem}

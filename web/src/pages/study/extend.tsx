@@ -49,6 +49,7 @@ export function Extend({ study, onClose }: { study: Study; onClose: () => void }
   const [problem, setProblem] = useState("");
   const submit = async () => {
     let request: UpdateStudyRequest;
+    setProblem("");
     try {
       request = readExtension(study, typed);
     } catch (error) {

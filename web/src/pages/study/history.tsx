@@ -76,7 +76,7 @@ function HistoryChart({ study, history }: { study: Study; history: GetHistoryRes
         <span>
           {int(history.total) > points.numbers.length
             ? `${count(points.numbers.length)} of ${count(int(history.total))} trials are drawn: all steps of the best value, and the extremes of each stretch.`
-            : "A click opens the trial. Trials without a value are on the lower edge."}
+            : "A click opens the trial. Pruned and failed trials are at the last value that they reported; those without one are on the lower edge."}
         </span>
       }
       aside={
