@@ -45,7 +45,8 @@ export class Live implements LiveStudy {
       this.error.value = undefined;
     } catch (error) {
       this.error.value = error as ApiError;
-      if (this.error.value.code === "NOT_FOUND") return;
+      // There is nothing to follow.
+      if (["NOT_FOUND", "INVALID_ARGUMENT"].includes(this.error.value.code)) return;
     }
     const sequence = this.study.value?.sequence;
     this.unfollow = follow(
