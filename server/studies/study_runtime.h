@@ -67,8 +67,7 @@ class StudyRuntime {
 
   // Another runtime has taken this one's place: nothing is written by it any more.
   void Retire() { retired_.store(true); }
-  // It has not come to that.
-  void Unretire() { retired_.store(false); }
+  void Unretire() { retired_.store(false); }  // it has not come to that
   //   Unavailable  retired
   absl::Status CheckNotRetired() const;
 
