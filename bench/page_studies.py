@@ -6,7 +6,6 @@ import json
 import math
 import os
 import random
-import statistics
 import subprocess
 import sys
 import threading
@@ -15,30 +14,17 @@ import urllib.request
 
 LARGE = "large"
 STUDY = """name: {name}
-objective: {{metric: val_loss, direction: minimize}}
+objective: {{metric: {metric}, direction: minimize}}
 trainer: {{task: custom, epochs: 1}}
 budget: {{trials: 100000000}}
 sampler: {{type: random, seed: 1}}
 memory: {{policy: "off"}}
-parameters:
-  lr: {{float: [1.0e-6, 1.0e-2], log: true}}
-  batch_size: {{int: [8, 512], log: true}}
-  dropout: {{float: [0, 0.5]}}
-  optimizer: {{choices: [adamw, sgd, lion]}}
-  layers: {{int: [2, 24]}}
+parameters: {parameters}
 """
+FILLED = """{lr: {float: [1.0e-6, 1.0e-2], log: true}, batch_size: {int: [8, 512], log: true}, dropout: {float: [0, 0.5]},
+  optimizer: {choices: [adamw, sgd, lion]}, layers: {int: [2, 24]}}"""
 # What asktell_speed searches.
-RUNNING = """name: {name}
-objective: {{metric: value, direction: minimize}}
-trainer: {{task: custom, epochs: 1}}
-budget: {{trials: 100000000}}
-sampler: {{type: random, seed: 1}}
-memory: {{policy: "off"}}
-parameters:
-  lr: {{float: [1.0e-5, 1.0e-1], log: true}}
-  layers: {{int: [1, 12]}}
-  kind: {{choices: [a, b]}}
-"""
+RUNNING = "{lr: {float: [1.0e-5, 1.0e-1], log: true}, layers: {int: [1, 12]}, kind: {choices: [a, b]}}"
 BATCH = 2000  # trials of a message
 
 
@@ -64,7 +50,7 @@ def draw(rng):
 
 def fill(call, name, trials, seed):
     """Creates the study and imports so many trials. `call`: (method, body, media type) of the server's API."""
-    call("StudyService/CreateStudy", {"yaml": STUDY.format(name=name), "origin": name})
+    call("StudyService/CreateStudy", {"yaml": STUDY.format(name=name, metric="val_loss", parameters=FILLED), "origin": name})
     rng = random.Random(seed)
     begin = datetime.datetime(2026, 6, 1, tzinfo=datetime.timezone.utc)
     lines = []
@@ -109,7 +95,7 @@ class Asking:
 @contextlib.contextmanager
 def asking(build, server, study):
     """A client of a study, which is created where it is not there."""
-    server.call("StudyService/CreateStudy", {"yaml": RUNNING.format(name=study), "origin": study})
+    server.call("StudyService/CreateStudy", {"yaml": STUDY.format(name=study, metric="value", parameters=RUNNING), "origin": study})
     with contextlib.closing(Asking(build, server.address, study)) as client:
         yield client
 

@@ -20,7 +20,7 @@ def peaks(mib):
 
 
 class Program:
-    """Says to Steps what a program would, a second for each thing, of which a processor works for `share`."""
+    """Reports to Steps what a program does. Each forward pass and each step takes a second, and `share` of it is processor time."""
 
     def __init__(self, share=1.0, **options):
         self.steps = Steps(**options)

@@ -12,8 +12,8 @@ export interface StateLook {
   shape: "disc" | "ring" | "cross" | "triangle" | "square" | "diamond" | "dash";
 }
 
-// The letters are those of GetHistory. O is also for memory of the host, and P for a trial's time
-// limit: trialWord() tells these apart.
+// The letters are those of GetHistory. O also stands for the memory of the host, and P for a trial's
+// time limit, which trialWord() names.
 export const LOOKS: Record<Letter, StateLook> = {
   C: { letter: "C", word: "completed", colour: "completed", shape: "disc" },
   I: { letter: "I", word: "infeasible", colour: "infeasible", shape: "ring" },
@@ -82,7 +82,7 @@ export function StateMark({ look }: { look: StateLook }) {
   );
 }
 
-export function StateBadge({ letter, word }: { letter: Letter; word?: string }) {
+export function StateBadge({ letter, word }: { letter: Letter; word?: string | undefined }) {
   const look = LOOKS[letter];
   return (
     <span class="state">

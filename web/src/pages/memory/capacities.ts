@@ -76,11 +76,9 @@ export function chosenCapacities(words: readonly string[], workers: readonly Wor
   return [...new Set(chosen)].sort((a, b) => a - b).slice(0, MOST_GPUS);
 }
 
-// Which of the chosen GPUs is looked at closely: the one of the address, else a worker's, else 12 GiB, else the first.
-export function focusOf(word: string, capacities: readonly number[], workers: readonly Worker[] = []): number {
+// Which of the chosen GPUs is looked at closely: the one of the address, else 12 GiB, else the first.
+export function focusOf(word: string, capacities: readonly number[]): number {
   const read = readCapacity(word);
   if (read !== undefined && capacities.includes(read)) return read;
-  const connected = workerCapacities(workers).find((capacity) => capacities.includes(capacity));
-  if (connected !== undefined) return connected;
   return capacities.includes(12 * GIB) ? 12 * GIB : (capacities[0] ?? 12 * GIB);
 }

@@ -102,7 +102,7 @@ function Rows({ study, answer, columns, best, picked }: RowsProps) {
 function stateCell(letter: Letter, isBest: boolean, why: Cell) {
   return (
     <td key="state">
-      {typeof why === "string" && isPrunedWhy(why) ? <StateBadge letter={letter} word={prunedText(why)} /> : <StateBadge letter={letter} />}
+      <StateBadge letter={letter} word={typeof why === "string" && isPrunedWhy(why) ? prunedText(why) : undefined} />
       {isBest && <span class="hint"> best</span>}
       {letter === "F" && <span class="hint"> {whyText(String(why ?? ""))}</span>}
     </td>

@@ -1,7 +1,6 @@
 // The trials of a study as a table that the server sorts, filters and pages. All that is chosen is in
 // the address.
-import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { ColumnInfo, QueryTrialsResponse, Study } from "../../api/messages";
 import type { PageProps } from "../../lazy";
 import { int } from "../../api/values";
@@ -30,35 +29,21 @@ function useKept<T>(key: string, data: T | undefined): T | undefined {
   return kept.current?.key === key ? kept.current.data : undefined;
 }
 
-interface KnownColumns {
-  infos: readonly ColumnInfo[];
-  learn: (answer: QueryTrialsResponse | undefined) => void; // from an answer that may have them
-}
-
-// The columns that there are. They come with first pages alone; `reads`: no other page brings them.
-function useColumnInfos(study: string, reads: boolean): KnownColumns {
-  const known = useSignal<{ study: string; infos: readonly ColumnInfo[] }>({ study, infos: [] });
-  const first = useReading("StudyService/QueryTrials", reads ? { study, columns: ["number"], page_size: 1 } : undefined);
-  const learn = (answer: QueryTrialsResponse | undefined) => {
-    const infos = answer?.all_columns;
-    const before = known.peek();
-    if (infos === undefined || (before.study === study && JSON.stringify(before.infos) === JSON.stringify(infos))) return;
-    known.value = { study, infos };
-  };
-  useEffect(() => learn(first.data), [first.data]);
-  return { infos: known.value.study === study ? known.value.infos : [], learn };
+// The columns that there are. They come with first pages alone.
+function useColumnInfos(study: string, answer: QueryTrialsResponse | undefined, onFirstPage: boolean): readonly ColumnInfo[] {
+  const first = useReading("StudyService/QueryTrials", onFirstPage ? undefined : { study, columns: ["number"], page_size: 1 });
+  return useKept(study, answer?.all_columns ?? first.data?.all_columns) ?? [];
 }
 
 function Table({ study }: { study: Study }) {
   const live = useStudy();
   const state = readState(place.value.query);
   const isDefault = state.columns.length === 0;
-  const { infos, learn } = useColumnInfos(live.name, state.page !== "" || state.where.length > 0);
   const columns = isDefault ? defaultColumns(study, state.where) : state.columns;
   const request = tableRequest(live.name, state, columns);
   const reading = useReading("StudyService/QueryTrials", request, live.version);
   const answer = useKept(live.name, reading.data);
-  useEffect(() => learn(answer), [answer]);
+  const infos = useColumnInfos(live.name, answer, state.page === "" && state.where.length === 0);
   const { error } = reading;
   const about = error === undefined ? "" : errorPlace(error.message);
   return (
