@@ -204,8 +204,11 @@ class Interruptions(OnSlurm):
         self.assertLessEqual(max(ledger.steps_lost(self.folder / "ledger")), 5)
 
     def test_a_killed_worker_comes_back_but_not_for_ever(self):
-        """As the kernel kills it where the node has no memory left. Its lease ends, and it takes it back."""
-        self.serve(trials=1, steps=600)
+        """As the kernel kills it where the node has no memory left. Its lease ends, and it takes it back.
+
+        Of several trials: one that loses its worker a fourth time has failed, and would end the study.
+        """
+        self.serve(trials=6, steps=600)
         self.submit("--workers", "1")
         for restarts in range(1, 6):
             self.wait_trials_running(1)
