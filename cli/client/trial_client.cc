@@ -39,6 +39,21 @@ absl::StatusOr<TrialPage> TrialClient::ListTrials(const std::string& study,
   return FromMessage<TrialPage>(response);
 }
 
+absl::StatusOr<std::vector<int64_t>> TrialClient::FindTrials(const std::string& study,
+                                                             TableQuery query) {
+  query.columns = {"number"};
+  query.page_size = kTableLimit.most;
+  std::vector<int64_t> numbers;
+  do {
+    v1::QueryTrialsRequest request = ToProto(query);
+    request.set_study(study);
+    HPO_ASSIGN_OR_RETURN(const auto page, connection_.Call(&Studies::QueryTrials, request));
+    numbers.insert(numbers.end(), page.numbers().begin(), page.numbers().end());
+    query.page_token = page.next_page_token();
+  } while (!query.page_token.empty());
+  return numbers;
+}
+
 absl::StatusOr<TrialView> TrialClient::GetTrial(const std::string& study, TrialNumber number) {
   v1::GetTrialRequest request;
   request.set_study(study);

@@ -1,6 +1,7 @@
 // The trials of a study on the server, and their memory, in values. Protobuf types stop here.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class TrialClient {
   explicit TrialClient(ServerConnection& connection) : connection_(connection) {}
 
   absl::StatusOr<TrialPage> ListTrials(const std::string& study, const TrialQuery& query);
+  // The numbers of all trials that the conditions of `query` hold for, in its order.
+  absl::StatusOr<std::vector<int64_t>> FindTrials(const std::string& study, TableQuery query);
   absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number);
   // `count` 0: the best one; of several objectives the whole Pareto front.
   absl::StatusOr<std::vector<Trial>> BestTrials(const std::string& study, int count);

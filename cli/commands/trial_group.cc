@@ -44,15 +44,18 @@ Action DeclareTrialList(CLI::App& list, std::string& /*study*/) {
       ->check(AtLeast(1))
       ->capture_default_str();
   list.add_flag("--newest-first", options->newest_first, "List the newest trials first");
-  CLI::Option* const sort =
-      list.add_option("--sort", options->sort,
-                      "Sort by a parameter, by a metric, or by number, value or time")
-          ->type_name("NAME")
-          ->excludes("--newest-first");
+  CLI::Option* const sort = list.add_option("--sort", options->sort,
+                                            "Sort by a parameter, by a metric, or by a column of "
+                                            "the page's table, such as value, "
+                                            "time (in seconds), started, peak_bytes or worker")
+                                ->type_name("NAME")
+                                ->excludes("--newest-first");
   list.add_flag("--descending", *descending, "Sort the largest values first")->needs(sort);
   list.add_option("--where", options->where,
                   "Only trials for which NAME=VALUE holds; the operator can also be !=, <, <=, > "
-                  "or >=. NAME is a name that --sort takes, or state (repeatable)")
+                  "or >=. NAME is one that --sort takes, also state and why (repeatable); times "
+                  "are written "
+                  "as 2026-11-29 or 2026-11-29T15:04:05Z")
       ->type_name("CONDITION");
   AddTagFilter(list, options->tags);
   return Plain([options, descending](Session& session) {

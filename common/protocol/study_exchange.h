@@ -107,7 +107,7 @@ struct TrialPage {
 
 // A page of a table of trials.
 struct TableQuery {
-  std::vector<std::string> where;    // conditions, common/selection/trial_condition.h
+  std::vector<std::string> where;    // conditions, as QueryTrials has them
   std::string sort;                  // a column, "-" before it: largest first; empty: number
   std::vector<std::string> columns;  // empty: the usual ones
   int page_size = 0;                 // 0: 100

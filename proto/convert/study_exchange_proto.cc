@@ -36,6 +36,17 @@ absl::StatusOr<TrialQuery> FromProto(const v1::ListTrialsRequest& proto) {
   return query;
 }
 
+v1::QueryTrialsRequest ToProto(const TableQuery& query) {
+  v1::QueryTrialsRequest proto;
+  for (const std::string& condition : query.where) proto.add_where(condition);
+  proto.set_sort(query.sort);
+  for (const std::string& column : query.columns) proto.add_columns(column);
+  proto.set_page_size(query.page_size);
+  proto.set_page_token(query.page_token);
+  proto.set_from_end(query.from_end);
+  return proto;
+}
+
 TableQuery FromProto(const v1::QueryTrialsRequest& proto) {
   return {.where = {proto.where().begin(), proto.where().end()},
           .sort = proto.sort(),

@@ -24,6 +24,7 @@ absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto);
 absl::StatusOr<TrialQuery> FromProto(const v1::ListTrialsRequest& proto);
 
 v1::WatchStudyResponse ToProto(const WatchEvent& event);
+v1::QueryTrialsRequest ToProto(const TableQuery& query);  // but for the study
 TableQuery FromProto(const v1::QueryTrialsRequest& proto);
 v1::QueryTrialsResponse ToProto(const TablePage& page);
 v1::GetHistoryResponse ToProto(const HistorySample& sample);

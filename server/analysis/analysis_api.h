@@ -31,7 +31,7 @@ struct ImportanceAnswer {
 struct CurvesQuery {
   std::string metric;                // empty: the first objective
   std::vector<TrialNumber> numbers;  // empty: the newest ones that have values
-  std::vector<std::string> where;    // common/selection/trial_condition.h
+  std::vector<std::string> where;    // conditions, as QueryTrials has them
   int count = 0;                     // of trials; 0: 50
   int points = 0;                    // of a curve; 0: 200
 };

@@ -1,6 +1,7 @@
 // Tested by tests/server/scheduler/import_test.cc.
 #include "server/orders/import_trials.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -53,12 +54,14 @@ TrialRecord RecordOf(const StudyRuntime& study, const ImportedTrial& imported, T
   return record;
 }
 
-// Where the other program has not told when a trial began or ended, it took no time.
+// Where the other program has not told when a trial began or ended, or where its clock went back
+// meanwhile (Optuna's times are local ones), it took no time.
 ImportedTrial WithTimes(ImportedTrial trial, absl::Time now) {
   const bool began = trial.started != absl::InfinitePast();
   const bool ended = trial.ended != absl::InfinitePast();
   if (!ended) trial.ended = began ? trial.started : now;
   if (!began) trial.started = trial.ended;
+  trial.ended = std::max(trial.ended, trial.started);
   return trial;
 }
 

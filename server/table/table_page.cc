@@ -2,20 +2,22 @@
 #include "server/table/table_page.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/base/casts.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "common/files/sha256.h"
-#include "common/selection/trial_condition.h"
 
 namespace hpo::server {
 namespace {
@@ -66,8 +68,10 @@ class RowOrder {
       if (SortedBy(column_->others()[i])) texts.emplace_back(FormatParam(column_->others()[i]), i);
     }
     std::sort(texts.begin(), texts.end());
-    int next = 1;
-    for (const auto& [text, place] : texts) ranks_[place] = next++;
+    for (auto& [text, place] : texts) {
+      ranks_[place] = RankAt(texts_.size());
+      texts_.push_back(std::move(text));
+    }
   }
 
   struct Key {
@@ -86,6 +90,32 @@ class RowOrder {
     }
     return key;
   }
+  // What a key is made of, for a token: kNumberMark and the number, kTextMark and the text, or
+  // empty.
+  std::string ValueOf(const Key& key) const {
+    if (key.rank == kLast) return "";
+    if (key.rank == 0)
+      return absl::StrCat(kNumberMark, absl::Hex(absl::bit_cast<uint64_t>(key.number)));
+    return absl::StrCat(kTextMark, texts_[static_cast<size_t>(key.rank / 2 - 1)]);
+  }
+  // As ValueOf gave it, also where no row has this value any more. nullopt: it gave no such one.
+  std::optional<Key> KeyOf(int64_t row, absl::string_view value) const {
+    Key key{.row = row};
+    uint64_t bits = 0;
+    if (value.empty()) return key;
+    if (absl::ConsumePrefix(&value, kTextMark)) {
+      const auto found = std::lower_bound(texts_.begin(), texts_.end(), value);
+      const bool is_there = found != texts_.end() && *found == value;
+      key.rank = RankAt(static_cast<size_t>(found - texts_.begin())) - (is_there ? 0 : 1);
+      return key;
+    }
+    if (!absl::ConsumePrefix(&value, kNumberMark) || !absl::SimpleHexAtoi(value, &bits)) {
+      return std::nullopt;
+    }
+    key.rank = 0;
+    key.number = absl::bit_cast<double>(bits);
+    return key;
+  }
   bool Less(const Key& a, const Key& b) const {
     if ((a.rank == kLast) != (b.rank == kLast)) return b.rank == kLast;
     if (a.rank != b.rank) return (a.rank < b.rank) != largest_first_;
@@ -95,9 +125,15 @@ class RowOrder {
 
  private:
   static constexpr int kLast = 1 << 30;
+  static constexpr char kNumberMark[] = "n";
+  static constexpr char kTextMark[] = "t";
+
+  // Of a text that is the `place`-th one. Odd ranks are of texts that no row has.
+  static int RankAt(size_t place) { return 2 * static_cast<int>(place + 1); }
 
   const Column* column_;
   const bool largest_first_;
+  std::vector<std::string> texts_;  // in order
   std::vector<int> ranks_;
 };
 
@@ -112,9 +148,9 @@ Sorting SortingOf(const TableQuery& query) {
   return {.name = name.empty() ? "number" : std::string(name), .largest_first = largest_first};
 }
 
-// Where a page begins or ends: a row, and whether the page is before it.
+// Where a page begins or ends: the key of a row as it was, and whether the page is before it.
 struct Place {
-  int64_t row = 0;
+  RowOrder::Key key;
   bool is_before = false;
 };
 
@@ -124,21 +160,30 @@ std::string MarkOf(const StudySpec& study, const TableQuery& query) {
       .substr(0, kMarkLetters);
 }
 
-std::string TokenOf(const Place& place, const std::string& mark) {
-  return absl::WebSafeBase64Escape(absl::StrCat(place.is_before ? "b" : "a", place.row, ":", mark));
+std::string TokenOf(const Place& place, const RowOrder& order, const std::string& mark) {
+  return absl::WebSafeBase64Escape(absl::StrCat(place.is_before ? "b:" : "a:", mark, ":",
+                                                place.key.row, ":", order.ValueOf(place.key)));
 }
 
-absl::StatusOr<std::optional<Place>> ReadToken(const TableQuery& query, const std::string& mark) {
-  if (query.page_token.empty()) return std::nullopt;
+std::optional<Place> PlaceIn(const std::string& token, const RowOrder& order,
+                             const std::string& mark) {
   std::string text;
-  Place place;
-  if (absl::WebSafeBase64Unescape(query.page_token, &text) && !text.empty()) {
-    const size_t colon = text.find(':');
-    place.is_before = text[0] == 'b';
-    const bool is_ours = colon != std::string::npos && text.substr(colon + 1) == mark &&
-                         absl::SimpleAtoi(text.substr(1, colon - 1), &place.row) && place.row >= 0;
-    if (is_ours) return std::optional<Place>(place);
-  }
+  if (!absl::WebSafeBase64Unescape(token, &text)) return std::nullopt;
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits(':', 3));
+  int64_t row = 0;
+  const bool is_ours =
+      parts.size() == 4 && parts[1] == mark && absl::SimpleAtoi(parts[2], &row) && row >= 0;
+  if (!is_ours) return std::nullopt;
+  const std::optional<RowOrder::Key> key = order.KeyOf(row, parts[3]);
+  if (!key) return std::nullopt;
+  return Place{.key = *key, .is_before = parts[0] == "b"};
+}
+
+absl::StatusOr<std::optional<Place>> ReadToken(const TableQuery& query, const RowOrder& order,
+                                               const std::string& mark) {
+  if (query.page_token.empty()) return std::nullopt;
+  std::optional<Place> place = PlaceIn(query.page_token, order, mark);
+  if (place) return place;
   return absl::InvalidArgumentError(
       absl::StrCat("page_token: expected one that QueryTrials gave for this study, where and sort, "
                    "got '",
@@ -211,13 +256,8 @@ absl::StatusOr<std::vector<std::string>> ColumnsOf(const TrialColumns& columns,
     return names;
   }
   for (const std::string& name : names) {
-    absl::string_view bare = name;
-    absl::ConsumePrefix(&bare, "param:");
-    absl::ConsumePrefix(&bare, "metric:");
-    const bool is_field =
-        std::find(std::begin(kTableFields), std::end(kTableFields), name) != std::end(kTableFields);
-    if (is_field || columns.Find(name) != nullptr) continue;
-    HPO_RETURN_IF_ERROR(CheckFieldName("columns", std::string(bare), study, columns.Fields()));
+    if (columns.Find(name) != nullptr) continue;
+    HPO_RETURN_IF_ERROR(CheckFieldName("columns", name, study, columns.Fields()));
   }
   return names;
 }
@@ -254,7 +294,7 @@ std::vector<RowOrder::Key> CutPage(std::vector<RowOrder::Key> rows, const RowOrd
   auto end = rows.end();
   bool backwards = from_end;
   if (place) {
-    const Key at = order.KeyOf(static_cast<size_t>(place->row));
+    const Key& at = place->key;
     backwards = place->is_before;
     const auto middle = std::partition(begin, end, [&](const Key& key) {
       return backwards ? order.Less(key, at) : !order.Less(at, key);
@@ -283,30 +323,29 @@ absl::StatusOr<TablePage> MakeTablePage(const TrialColumns& columns, const Study
         absl::StrCat("page_size: expected 0 to ", kTableLimit.most, ", got ", query.page_size));
   }
   const std::string mark = MarkOf(study, query);
-  HPO_ASSIGN_OR_RETURN(const std::optional<Place> place, ReadToken(query, mark));
   HPO_ASSIGN_OR_RETURN(const std::vector<std::string> names, ColumnsOf(columns, study, query));
   const Sorting sorting = SortingOf(query);
   if (columns.Find(sorting.name) == nullptr) {
     HPO_RETURN_IF_ERROR(CheckFieldName("sort", sorting.name, study, columns.Fields()));
   }
   const RowOrder order(columns.Find(sorting.name), sorting.largest_first);
+  HPO_ASSIGN_OR_RETURN(const std::optional<Place> place, ReadToken(query, order, mark));
   HPO_ASSIGN_OR_RETURN(std::vector<RowOrder::Key> rows, MatchingRows(columns, study, query, order));
   TablePage page{.total = static_cast<int64_t>(columns.num_rows()),
                  .matching = static_cast<int64_t>(rows.size())};
   const size_t size = static_cast<size_t>(query.page_size == 0 ? kDefaultPage : query.page_size);
-  for (const RowOrder::Key& key :
-       CutPage(std::move(rows), order, place, query.from_end, size, page.position)) {
-    page.numbers.push_back(key.row);
-  }
+  const std::vector<RowOrder::Key> keys =
+      CutPage(std::move(rows), order, place, query.from_end, size, page.position);
+  for (const RowOrder::Key& key : keys) page.numbers.push_back(key.row);
   for (const std::string& name : names) {
     page.columns.push_back(FillColumn(columns.Find(name), name, page.numbers));
   }
-  const int64_t after = page.position + static_cast<int64_t>(page.numbers.size());
-  if (!page.numbers.empty() && after < page.matching) {
-    page.next_page_token = TokenOf({.row = page.numbers.back(), .is_before = false}, mark);
+  const int64_t after = page.position + static_cast<int64_t>(keys.size());
+  if (!keys.empty() && after < page.matching) {
+    page.next_page_token = TokenOf({.key = keys.back(), .is_before = false}, order, mark);
   }
-  if (!page.numbers.empty() && page.position > 0) {
-    page.previous_page_token = TokenOf({.row = page.numbers.front(), .is_before = true}, mark);
+  if (!keys.empty() && page.position > 0) {
+    page.previous_page_token = TokenOf({.key = keys.front(), .is_before = true}, order, mark);
   }
   if (query.page_token.empty()) page.all_columns = DescribeAll(columns, study);
   return page;

@@ -1,6 +1,6 @@
-// Pages of a table of trials. Pure. A page is found by the row that it begins after, so that
-// neither its cost nor its rows depend on how many pages are before it; each query looks at every
-// trial once.
+// Pages of a table of trials. Pure. A page is found by the sort key of the row that it begins
+// after, as it was when that row was shown, so that neither its cost nor its rows depend on how
+// many pages are before it, or on what becomes of that row; each query looks at every trial once.
 #pragma once
 
 #include <string>

@@ -11,10 +11,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "common/selection/trial_condition.h"
 #include "common/space/params.h"
 #include "common/study/study.h"
 #include "server/table/table_rows.h"
+#include "server/table/trial_condition.h"
 
 namespace hpo::server {
 

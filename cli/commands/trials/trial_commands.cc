@@ -52,17 +52,22 @@ absl::StatusOr<TrialPage> ReadPage(TrialClient& trials, const std::string& study
   return page;
 }
 
-// Conditions and orders that the server does not know are applied here, to all its trials.
+// Tags, and a page of conditions and orders: by all trials of the states that were asked for.
 absl::StatusOr<TrialPage> SelectPage(TrialClient& trials, TrialQuery query, const StudySpec& study,
                                      const TrialListOptions& options) {
-  std::vector<Trial> all;
+  const bool has_conditions = !options.where.empty() || !options.sort.empty();
+  std::vector<int64_t> numbers;
+  if (has_conditions) {
+    auto found = trials.FindTrials(study.name, {.where = options.where, .sort = options.sort});
+    if (!found.ok()) return OfOption(found.status());
+    numbers = *std::move(found);
+  }
+  std::vector<Trial> selected;
   HPO_RETURN_IF_ERROR(ForEachTrial(trials, study.name, std::move(query), [&](Trial& trial) {
-    all.push_back(std::move(trial));
+    if (HasTags(trial.attributes, options.tags)) selected.push_back(std::move(trial));
     return absl::OkStatus();
   }));
-  std::erase_if(all, [&](const Trial& trial) { return !HasTags(trial.attributes, options.tags); });
-  HPO_ASSIGN_OR_RETURN(std::vector<Trial> selected,
-                       SelectTrials(std::move(all), study, options.where, options.sort));
+  if (has_conditions) selected = SelectTrials(std::move(selected), numbers, !options.sort.empty());
   const size_t begin = static_cast<size_t>(options.page - 1) * options.limit;
   const size_t end = std::min(selected.size(), begin + options.limit);
   TrialPage page{.trials = {},

@@ -16,7 +16,7 @@ struct TrialListOptions {
   int limit = 50;                   // trials a page
   int page = 1;
   bool newest_first = false;
-  std::string sort;                // cli/commands/trials/trial_selection.h
+  std::string sort;                // as QueryTrials takes them
   std::vector<std::string> where;  // likewise
   std::vector<std::string> tags;   // only trials that have all of them
 };

@@ -248,6 +248,8 @@ class GridTrials {
     const double num_have = Sum(all);
     const double num_target_have = Sum(target);
     if (num_target_have == 0.0 || num_have < kFewestTrials) return 0.0;
+    // In one cell the best lie as all do, but the prior weighs more on fewer trials.
+    if (std::count(all.begin(), all.end(), 0.0) + 1 == std::ssize(all)) return 0.0;
     const double target_share = num_target_have / num_target;
     const double all_share = num_have / static_cast<double>(counts.size());
     return target_share * target_share / all_share *

@@ -12,9 +12,9 @@ namespace hpo {
 // What made trials good: for each parameter, how far its distribution among the best tenth of the
 // trials (at least one; ties included) is from that among all, by Pearson's divergence on a grid of
 // at most 50 cells. A conditional parameter counts by the trials that have it; a parameter that
-// fewer than two have gets 0. Largest share first, equal ones by name. Deterministic, O(trials).
-// Source: Watanabe, Bansal and Hutter 2023, "PED-ANOVA"; regimes after "Conditional PED-ANOVA"
-// (arXiv 2601.20800). Golden data: scripts/reference/importance.py.
+// fewer than two have, or that has the same cell in all, gets 0. Largest share first, equal ones by
+// name. Deterministic, O(trials). Source: Watanabe, Bansal and Hutter 2023, "PED-ANOVA"; regimes
+// after "Conditional PED-ANOVA" (arXiv 2601.20800). Golden data: scripts/reference/importance.py.
 //   FailedPrecondition  fewer than 2 trials, all of one loss, or no parameter with two values that
 //                       the method can assess
 absl::StatusOr<std::vector<ParameterImportance>> PedAnovaImportance(

@@ -104,6 +104,14 @@ TEST_F(ImportTest, TheSamplerSeesThemBeforeAndAfterARestart) {
   EXPECT_EQ(Seen(), before);
 }
 
+TEST_F(ImportTest, NoneEndsBeforeItBegan) {
+  ImportedTrial of_a_night_in_autumn = Imported(0, 16, 0.8);
+  of_a_night_in_autumn.ended = of_a_night_in_autumn.started - absl::Minutes(50);
+  ExpectImport(Import({of_a_night_in_autumn}), 1, 0);
+  EXPECT_EQ(Show(0).trial.ended, Show(0).trial.started);
+  EXPECT_EQ(Show(0).trial.started, absl::FromUnixSeconds(1000));
+}
+
 TEST_F(ImportTest, TheyAreOutsideTheBudgetAndCountedApart) {
   ExpectImport(Import({Imported(0, 1, 0.1), Imported(1, 2, 0.2), Imported(2, 3, 0.3)}), 3, 0);
   EXPECT_EQ(Counts().imported, 3);

@@ -154,6 +154,24 @@ TEST(TablePage, PagesGoOnFromARowWhateverEndsMeanwhile) {
   EXPECT_FALSE(MakeTablePage(columns, Study(), {.page_size = 20001}).ok());
 }
 
+TEST(TablePage, TheNextPageBeginsWhereTheLastRowWasWhateverItsValueBecomes) {
+  const auto completed = [](int64_t number, double f1, const std::string& model) {
+    return Row(number, TrialState::kCompleted, f1, model);
+  };
+  for (const std::string sort : {"value", "model"}) {
+    TrialColumns columns;
+    for (int64_t i = 0; i < 6; ++i) {
+      columns.Set(completed(i, static_cast<double>(i), std::string(1, static_cast<char>('b' + i))));
+    }
+    TableQuery query{.sort = sort, .page_size = 3};
+    query.page_token = MakeTablePage(columns, Study(), query)->next_page_token;
+    columns.Set(completed(2, 9.0, "z"));
+    EXPECT_THAT(NumbersOf(columns, query), ElementsAre(3, 4, 5)) << sort;
+    columns.Set(completed(2, -1.0, "a"));
+    EXPECT_THAT(NumbersOf(columns, query), ElementsAre(3, 4, 5)) << sort;
+  }
+}
+
 TEST(TablePage, ColumnsAreNumbersOrTextsAndSayWhatIsMissing) {
   const TrialColumns columns = Some();
   const TablePage page =

@@ -39,6 +39,20 @@ TEST(PedAnova, AParameterThatFewTrialsHaveCountsNothing) {
   EXPECT_EQ(*shares, (std::vector<ParameterImportance>{{"x", 1.0}, {"rare", 0.0}}));
 }
 
+TEST(PedAnova, AParameterThatIsTheSameInAllTrialsExplainsNothing) {
+  const SearchSpace space = {
+      .parameters = {{.name = "x", .domain = FloatDomain{}},
+                     {.name = "same", .domain = FloatDomain{}},
+                     {.name = "c", .domain = CategoricalDomain{{int64_t{1}, int64_t{2}}}}}};
+  std::vector<AssessedTrial> trials;
+  for (const double x : {0.1, 0.4, 0.5, 0.9}) {
+    trials.push_back({{{"x", x}, {"same", 0.3}, {"c", int64_t{2}}}, x});
+  }
+  const auto shares = PedAnovaImportance(space, trials);
+  ASSERT_TRUE(shares.ok()) << shares.status();
+  EXPECT_EQ(*shares, (std::vector<ParameterImportance>{{"x", 1.0}, {"c", 0.0}, {"same", 0.0}}));
+}
+
 TEST(PedAnova, AChoiceThatWasTakenBackIsLeftOut) {
   const SearchSpace space = {
       .parameters = {{.name = "c", .domain = CategoricalDomain{{int64_t{1}, int64_t{2}}}}}};

@@ -1,5 +1,5 @@
-// Tested by tests/cli/commands/trials/trial_selection_test.cc.
-#include "common/selection/trial_condition.h"
+// Tested by tests/server/table/trial_condition_test.cc.
+#include "server/table/trial_condition.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "common/base/one_of.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
@@ -17,8 +18,32 @@
 #include "common/selection/written_choice.h"
 #include "common/study/trial.h"
 
-namespace hpo {
+namespace hpo::server {
 namespace {
+
+constexpr char kStateField[] = "state";
+
+// Formats of a point in time, beside seconds since 1970.
+constexpr const char* kTimeFormats[] = {absl::RFC3339_full, "%Y-%m-%dT%H:%M:%E*S",
+                                        "%Y-%m-%d %H:%M:%E*S", "%Y-%m-%d"};
+
+bool IsPointInTime(absl::string_view name) { return name == "started" || name == "ended"; }
+
+// nullopt: none of kTimeFormats.
+std::optional<double> SecondsWritten(const std::string& text) {
+  for (const char* const format : kTimeFormats) {
+    absl::Time time;
+    if (!absl::ParseTime(format, text, &time, nullptr)) continue;
+    return absl::ToDoubleSeconds(time - absl::UnixEpoch());
+  }
+  return std::nullopt;
+}
+
+// The parameter that NAME means, which hides a field of its name; nullptr: none.
+const Parameter* ParameterOf(const StudySpec& study, absl::string_view name) {
+  absl::ConsumePrefix(&name, "param:");
+  return study.space.Find(std::string(name));
+}
 
 // The words that the field may have; empty: it has others, or numbers.
 std::vector<std::string> WordsOf(const std::string& name, const FieldFacts& facts) {
@@ -30,8 +55,7 @@ std::vector<std::string> WordsOf(const std::string& name, const FieldFacts& fact
 
 // Whether every trial that has this field has a number.
 bool IsNumber(const std::string& name, const StudySpec& study, const FieldFacts& facts) {
-  // A parameter hides a field of its name.
-  const Parameter* const parameter = study.space.Find(name);
+  const Parameter* const parameter = ParameterOf(study, name);
   if (parameter != nullptr) return !std::holds_alternative<CategoricalDomain>(parameter->domain);
   return WordsOf(name, facts).empty() && facts.only_numbers;
 }
@@ -76,7 +100,7 @@ class ValueReader {
   // As what it is compared with.
   absl::Status Read() {
     if (IsNumber(condition_.name, study_, facts_)) return ReadNumber();
-    const Parameter* const parameter = study_.space.Find(condition_.name);
+    const Parameter* const parameter = ParameterOf(study_, condition_.name);
     if (parameter != nullptr) return ReadChoice(std::get<CategoricalDomain>(parameter->domain));
     const std::vector<std::string> words = WordsOf(condition_.name, facts_);
     if (!words.empty()) return ReadWord(words);
@@ -97,7 +121,14 @@ class ValueReader {
       condition_.number = number;
       return absl::OkStatus();
     }
-    return CannotCompare(condition_.name == kTimeField ? "a number of seconds" : "a number");
+    const bool is_parameter = ParameterOf(study_, condition_.name) != nullptr;
+    if (!is_parameter && IsPointInTime(condition_.name)) {
+      condition_.number = SecondsWritten(condition_.value);
+      if (condition_.number) return absl::OkStatus();
+      return CannotCompare("a date or time, such as 2026-11-29 or 2026-11-29T15:04:05Z");
+    }
+    const bool is_duration = !is_parameter && condition_.name == "time";
+    return CannotCompare(is_duration ? "a number of seconds" : "a number");
   }
 
   // `why`: what is compared has no order.
@@ -156,15 +187,16 @@ class ValueReader {
 absl::Status CheckFieldName(absl::string_view option, const std::string& name,
                             const StudySpec& study, const TrialFields& fields) {
   std::vector<std::string> known = fields.names;
-  for (const Parameter& parameter : study.space.parameters) known.push_back(parameter.name);
-  for (const Objective& objective : study.objectives) known.push_back(objective.metric);
+  const auto add = [&known](const char* prefix, const std::string& added) {
+    known.push_back(added);
+    known.push_back(prefix + added);
+  };
+  for (const Parameter& parameter : study.space.parameters) add("param:", parameter.name);
+  for (const Objective& objective : study.objectives) add("metric:", objective.metric);
   const bool is_known = std::find(known.begin(), known.end(), name) != known.end();
   if (is_known || fields.facts(name).has_values) return absl::OkStatus();
   std::string hint = DidYouMean(name, known);
-  if (name == "tag" || name == "tags") hint = "; for tags: --tag NAME";
-  if (name == "created" || name == "started" || name == "ended") {
-    hint = "; times cannot be compared, but time, in seconds, can";
-  }
+  if (name == "tag" || name == "tags") hint = "; for tags: hpo trial list --tag NAME";
   return absl::InvalidArgumentError(absl::StrCat(option, ": expected a parameter, a metric, ",
                                                  OneOf(fields.names), ", got '", name, "'", hint));
 }
@@ -199,4 +231,4 @@ SortedValue SortedBy(const std::optional<ParamValue>& value) {
   return FormatParam(*value);
 }
 
-}  // namespace hpo
+}  // namespace hpo::server

@@ -1,8 +1,9 @@
-// A condition on trials, "NAME=VALUE" (also !=, <, <=, > and >=). NAME is a parameter, a metric, or
-// a field that every trial may have: number, state, value or time (in seconds), or others that the
-// caller knows. A choice is written as for ChoiceWritten; a word (a state) in any case. Only
-// numbers have an order: <, <=, > and >= do not hold for a trial whose NAME is null or a text. Of a
-// trial that has no NAME no condition holds. Pure.
+// A condition on trials, "NAME=VALUE" (also !=, <, <=, > and >=). NAME is a parameter, a metric
+// (also "param:NAME" and "metric:NAME"), or a field of the table. A choice is written as for
+// ChoiceWritten; a word (a state) in any case; started and ended as a date (2026-11-29), a time
+// (2026-11-29T15:04:05Z; without an offset it is UTC), or in seconds since 1970. Only numbers have
+// an order: <, <=, > and >= do not hold for a trial whose NAME is null or a text. Of a trial that
+// has no NAME no condition holds. Pure.
 #pragma once
 
 #include <functional>
@@ -17,13 +18,7 @@
 #include "common/space/params.h"
 #include "common/study/study.h"
 
-namespace hpo {
-
-// The fields that every trial may have beside parameters and metrics.
-inline constexpr char kNumberField[] = "number";
-inline constexpr char kStateField[] = "state";  // in lower case
-inline constexpr char kValueField[] = "value";
-inline constexpr char kTimeField[] = "time";  // seconds from start to end
+namespace hpo::server {
 
 // What the trials at hand have of a field.
 struct FieldFacts {
@@ -67,4 +62,4 @@ bool Holds(const std::optional<ParamValue>& value, const TrialCondition& conditi
 using SortedValue = std::optional<std::variant<double, std::string>>;
 SortedValue SortedBy(const std::optional<ParamValue>& value);
 
-}  // namespace hpo
+}  // namespace hpo::server
