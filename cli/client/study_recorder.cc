@@ -104,8 +104,9 @@ absl::StatusOr<std::string> StudyRecorder::Record(const std::string& study) {
     HPO_RETURN_IF_ERROR(
         Keep("StudyService/GetTrial", connection_.study(), &Studies::GetTrial, one, &trial));
   }
-  return absl::StrCat(R"({"calls":[)", absl::StrJoin(calls_, ",\n"), R"(],"trials":[)",
-                      absl::StrJoin(pages_, ",\n"), "]}");
+  const std::string now = absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
+  return absl::StrCat(R"({"recorded":")", now, R"(","calls":[)", absl::StrJoin(calls_, ",\n"),
+                      R"(],"trials":[)", absl::StrJoin(pages_, ",\n"), "]}");
 }
 
 absl::Status StudyRecorder::KeepAnalysis(const v1::Study& study) {

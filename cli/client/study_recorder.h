@@ -22,8 +22,8 @@ class StudyRecorder {
   // `connection` outlives it.
   explicit StudyRecorder(ServerConnection& connection) : connection_(connection) {}
 
-  // {"calls":[...],"trials":[...]}, without a "<". What the server refuses, such as the importance
-  // of parameters before two trials have completed, is left out.
+  // {"recorded":TIME,"calls":[...],"trials":[...]}, without a "<". What the server refuses, such as
+  // the importance of parameters before two trials have completed, is left out.
   //   NotFound     there is no such study
   //   Unavailable  the server is gone
   absl::StatusOr<std::string> Record(const std::string& study);

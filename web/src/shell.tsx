@@ -2,13 +2,15 @@
 // not answer or wants a token.
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { connection, isLive } from "./api/call";
+import { connection, isLive, recordedAt } from "./api/call";
 import { logOut, refusalOf, session } from "./api/session";
+import { time } from "./format/format";
 import { Notices } from "./parts/notices";
 import { Link, path } from "./router";
 import { chooseTheme, theme } from "./state/theme";
 
 export function Shell({ children }: { children: ComponentChildren }) {
+  const recorded = recordedAt();
   return (
     <>
       <a class="skip" href="#content">
@@ -28,6 +30,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
             </Link>
           </nav>
         )}
+        {recorded !== undefined && <span class="hint">as of {time(recorded)}</span>}
         <span class="space" />
         {session.value && (
           <span class="hint" title={`hpo-server ${session.value.version}`}>

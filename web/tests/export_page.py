@@ -4,6 +4,7 @@ usage: export_page.py ADDRESS STUDY OUT    ADDRESS: http://127.0.0.1:8080
 Needs dist-export/export.html (npm run build). Which calls are recorded, and how: API.md, "An
 exported page".
 """
+import datetime
 import json
 import pathlib
 import sys
@@ -74,7 +75,8 @@ def record(server: Server, name: str) -> dict:
     chosen = {int(trial.get("number", 0)) for trial in best} | set(numbers[-MOST_DETAILS:])
     for number in sorted(chosen):
         server.record("StudyService/GetTrial", {"study": name, "number": number})
-    return {"calls": server.calls, "trials": trials}
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    return {"recorded": now, "calls": server.calls, "trials": trials}
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """hpo export html: a study as one file, opened from disk without a server and without a network."""
 
 import re
+import time
 
 from browser import Browser
 from harness import wait_until
@@ -28,9 +29,12 @@ class Export(Browser):
         said = self.hpo("export", "html", "toy", "--to", self.folder / "toy.html")
         self.assertIn("open it in a browser", said)
         best = self.study()["best_trial"]
+        year = time.strftime("%Y")
         self.processes[0].terminate()
         tab = self.open_file(self.folder / "toy.html")
         tab.get_by_text(f"{TRIALS} of {TRIALS} trials").first.wait_for()
+        self.see(tab, "as of ")
+        self.assertIn(year, tab.get_by_text("as of ").inner_text())
         tab.get_by_role("link", name=f"trial {best}", exact=True).click()
         tab.get_by_role("heading", name=f"Trial {best}", exact=True).wait_for()
         tab.get_by_role("link", name="Trials", exact=True).click()

@@ -22,6 +22,8 @@ export interface Source {
   call<M extends Method>(method: M, request: Request<M>, abort?: AbortSignal): Promise<Answer<M>>;
   // Whether calls that change something and streams of changes exist.
   readonly live: boolean;
+  // When the data was read, in milliseconds since 1970; undefined: it is read now, or it is unknown.
+  readonly recorded_ms?: number;
 }
 
 // "lost": the server did not answer the last call; "refused": it wants a token.
@@ -119,6 +121,10 @@ export function useSource(other: Source): void {
 
 export function isLive(): boolean {
   return source.live;
+}
+
+export function recordedAt(): number | undefined {
+  return source.recorded_ms;
 }
 
 export function call<M extends Method>(

@@ -11,6 +11,7 @@ export interface RecordedCall {
 }
 
 export interface RecordedPage {
+  recorded?: string; // when: ISO 8601
   calls: RecordedCall[];
   // Answers of QueryTrials with all columns, page after page by number.
   trials?: QueryTrialsResponse | QueryTrialsResponse[];
@@ -66,6 +67,7 @@ function withGpus(answer: MemoryAnswer, places: readonly number[]): MemoryAnswer
 
 export class Recorded implements Source {
   readonly live = false;
+  readonly recorded_ms?: number;
   readonly study: string;
   private readonly firstMetric: string;
   private readonly answers = new Map<string, unknown>();
@@ -74,6 +76,8 @@ export class Recorded implements Source {
   constructor(private readonly page: RecordedPage) {
     const found = page.calls.find(({ method }) => method === "StudyService/GetStudy")?.answer as GetStudyResponse | undefined;
     this.study = found?.study?.name ?? "";
+    const recorded = Date.parse(page.recorded ?? "");
+    if (!Number.isNaN(recorded)) this.recorded_ms = recorded;
     this.firstMetric = found?.study?.objectives?.[0]?.metric ?? "";
     for (const { method, request, answer } of page.calls) this.answers.set(this.key(method, request), answer);
     this.trials = new RecordedTrials([page.trials ?? []].flat(), found?.study);

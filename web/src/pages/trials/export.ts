@@ -30,12 +30,18 @@ function columnOf(page: QueryTrialsResponse, look: ColumnLook): TableColumn | un
   return page.columns?.find((column) => column.name === look.name);
 }
 
+// A spreadsheet runs a text that begins like a formula, and trials' texts are from elsewhere.
+function inert(text: string): string {
+  return /^[=+\-@\t]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+}
+
 function quoted(cell: Cell): string {
-  const text = cell === undefined ? "" : String(cell);
+  const text = cell === undefined ? "" : typeof cell === "string" ? inert(cell) : String(cell);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-// As RFC 4180 has it, a line for each trial. Numbers are as exact as the server has them.
+// As RFC 4180 has it, a line for each trial. Numbers are as exact as the server has them; a text that
+// begins with =, +, -, @ or a tab, and is no number, gets a ' before it.
 export function csvOf(pages: readonly QueryTrialsResponse[], looks: readonly ColumnLook[]): string {
   const shown = looks.filter(({ name }) => name !== "number");
   const lines = [["number", ...shown.map(keyOf)].map(quoted).join(",")];
@@ -67,8 +73,9 @@ export function jsonOf(pages: readonly QueryTrialsResponse[], looks: readonly Co
       cell: cellsOf(columnOf(page, look)),
     }));
     for (const [row, number] of (page.numbers ?? []).entries()) {
-      const params: Record<string, Scalar> = {};
-      const metrics: Record<string, Scalar> = {};
+      // Without a prototype: a parameter may be called __proto__.
+      const params = Object.create(null) as Record<string, Scalar>;
+      const metrics = Object.create(null) as Record<string, Scalar>;
       const trial: Record<string, unknown> = { number };
       for (const { look, label, cell } of columns) {
         const parameter = look.group === "parameter" ? parameters.find(({ name }) => name === label) : undefined;

@@ -29,6 +29,20 @@ describe("files", () => {
     ]);
   });
 
+  it("CSV has no formula of a text, and leaves numbers as they are", () => {
+    const texts = ["=HYPERLINK(1)", "-rf", "+1e3", "@x", "\t=1", "a=b", "-0.5"];
+    const column = { name: "param:opt", texts, indexes: texts.map((_, index) => index) };
+    const losses = { name: "metric:loss", numbers: texts.map((_, index) => -index) };
+    const lines = csvOf([{ numbers: texts.map((_, index) => index), columns: [column, losses] }], [lookOf("param:opt", []), lookOf("metric:loss", [])]);
+    expect(lines.split("\r\n").slice(1, -1).map((line) => line.split(",")[1])).toEqual(["'=HYPERLINK(1)", "'-rf", "+1e3", "'@x", "'\t=1", "a=b", "-0.5"]);
+    expect(lines).toContain("3,'@x,-3");
+  });
+
+  it("JSON has parameters of any name", () => {
+    const column = { name: "param:__proto__", numbers: [0.5] };
+    expect(jsonOf([{ numbers: [1], columns: [column] }], [lookOf("param:__proto__", [])], [])).toContain('"params":{"__proto__":0.5}');
+  });
+
   it("have a name that every file system takes", () => {
     expect(fileName("a/b: <c>", "csv")).toBe("a_b_c_-trials.csv");
     expect(fileName("../..", "json")).toBe(".._..-trials.json");
