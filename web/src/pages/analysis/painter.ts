@@ -1,16 +1,13 @@
 // Draws many lines over several frames, as many in each as the machine manages in the frame's time.
 
+// A frame that takes longer comes late. Lines get what leaves a margin: how long they take varies.
 const FRAME_MS = 16;
-// What of a frame our own code may take for lines; the rest is the browser's, which paints them.
-const LINES_MS = 5;
-// Frames that are farther apart do not tell how long the lines between them took.
-const IDLE_MS = 250;
+const AIM_MS = 9;
 const LEAST = 120;
 const MOST = 4000;
 
 // Lines for the next frame; learnt from this machine's frames, and shared by all charts.
 let pace = 400;
-let drawnAt = Number.NEGATIVE_INFINITY;
 
 export interface Job {
   count: number;
@@ -26,12 +23,12 @@ export class Painter {
     let at = 0;
     const step = () => {
       const start = performance.now();
-      pace = nextPace(pace, start - drawnAt);
-      drawnAt = start;
-      const to = Math.min(job.count, at + pace);
-      job.draw(at, to);
-      at = to;
-      if (performance.now() - start > LINES_MS) pace = Math.max(LEAST, Math.round(pace * 0.7));
+      const lines = Math.min(job.count - at, pace);
+      job.draw(at, at + lines);
+      at += lines;
+      afterPainting(() => {
+        pace = nextPace(pace, lines, performance.now() - start);
+      });
       if (at < job.count) this.frame = requestAnimationFrame(step);
     };
     step();
@@ -43,10 +40,23 @@ export class Painter {
   }
 }
 
-// Fewer lines after a frame that came late, since painting takes its time after our code has ended;
-// slowly more while all come in time.
-export function nextPace(now: number, sinceLast_ms: number): number {
-  if (sinceLast_ms > IDLE_MS || sinceLast_ms < FRAME_MS / 2) return now;
-  if (sinceLast_ms > FRAME_MS * 1.4) return Math.max(LEAST, Math.round(now * 0.6));
-  return Math.min(MOST, Math.round(now * 1.06) + 1);
+const painted = new MessageChannel();
+let waiting: (() => void)[] = [];
+painted.port1.onmessage = () => {
+  const all = waiting;
+  waiting = [];
+  for (const each of all) each();
+};
+
+// A message waits until the frame has been painted, which is most of the work of lines.
+function afterPainting(action: () => void): void {
+  waiting.push(action);
+  if (waiting.length === 1) painted.port2.postMessage(0);
+}
+
+// Fewer lines after a frame that took long, in proportion; slowly more while all are quick.
+export function nextPace(now: number, lines: number, frame_ms: number): number {
+  if (frame_ms > AIM_MS) return Math.max(LEAST, Math.round(now * Math.max(0.5, AIM_MS / frame_ms)));
+  if (lines < now || frame_ms > FRAME_MS) return now;
+  return Math.min(MOST, Math.round(now * 1.03) + 1);
 }

@@ -94,9 +94,10 @@ describe("parallel coordinates", () => {
   });
 
   it("draws fewer lines after late frames and more after timely ones", () => {
-    expect(nextPace(1000, 33)).toBeLessThan(1000);
-    expect(nextPace(1000, 16.7)).toBeGreaterThan(1000);
-    expect(nextPace(1000, 5000)).toBe(1000);
+    expect(nextPace(1000, 1000, 18)).toBe(500);
+    expect(nextPace(1000, 300, 12)).toBe(750);
+    expect(nextPace(1000, 1000, 6)).toBeGreaterThan(1000);
+    expect(nextPace(1000, 300, 6)).toBe(1000);
   });
 });
 
