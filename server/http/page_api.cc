@@ -136,6 +136,22 @@ absl::StatusOr<std::optional<int64_t>> AfterOf(const RequestHead& head) {
       absl::StrCat("after: expected the sequence of a change, got '", text, "'"));
 }
 
+// With one slash at its beginning: "//host/" would lead to another server.
+std::string AddressWithoutToken(const RequestHead& head) {
+  std::string address;
+  for (const absl::string_view part : absl::StrSplit(head.path, '/', absl::SkipEmpty())) {
+    absl::StrAppend(&address, "/", PercentEncoded(part));
+  }
+  if (address.empty()) address = "/";
+  const char* separator = "?";
+  for (const auto& [name, value] : head.query) {
+    if (name == "token") continue;
+    absl::StrAppend(&address, separator, PercentEncoded(name), "=", PercentEncoded(value));
+    separator = "&";
+  }
+  return address;
+}
+
 }  // namespace
 
 CallerNames::~CallerNames() {
@@ -235,14 +251,9 @@ void PageApi::Serve(const RequestHead& head, std::string body, std::shared_ptr<R
 }
 
 HttpAnswer PageApi::Enter(const RequestHead& head, const std::string& token) const {
-  // With one slash at its beginning: "//host/" would lead to another server.
-  std::string path;
-  for (const absl::string_view part : absl::StrSplit(head.path, '/', absl::SkipEmpty())) {
-    absl::StrAppend(&path, "/", PercentEncoded(part));
-  }
   HttpAnswer response{
       .status = 303,
-      .headers = {{"Location", path.empty() ? "/" : path}, {"Cache-Control", "no-store"}}};
+      .headers = {{"Location", AddressWithoutToken(head)}, {"Cache-Control", "no-store"}}};
   if (site_.sessions == nullptr) return response;
   const absl::StatusOr<Caller> caller = site_.sessions->OfToken(token);
   if (!caller.ok()) {

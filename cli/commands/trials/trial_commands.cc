@@ -37,15 +37,17 @@ absl::StatusOr<TrialState> ParseState(const std::string& word) {
       DidYouMean(absl::AsciiStrToLower(word), names)));
 }
 
+absl::Status NoSuchPage(int64_t most, int number, int64_t num_trials) {
+  return absl::NotFoundError(absl::StrCat("--page: expected at most ", most, ", got ", number, " (",
+                                          num_trials, " trials)"));
+}
+
 // The server's pages are read one by one: its tokens name a place, not a number.
 absl::StatusOr<TrialPage> ReadPage(TrialClient& trials, const std::string& study, TrialQuery query,
                                    int number) {
   HPO_ASSIGN_OR_RETURN(TrialPage page, trials.ListTrials(study, query));
   for (int i = 1; i < number; ++i) {
-    if (page.next_token.empty()) {
-      return absl::NotFoundError(absl::StrCat("--page: expected at most ", i, ", got ", number,
-                                              " (", page.total, " trials)"));
-    }
+    if (page.next_token.empty()) return NoSuchPage(i, number, page.total);
     query.page_token = page.next_token;
     HPO_ASSIGN_OR_RETURN(page, trials.ListTrials(study, query));
   }
@@ -69,6 +71,11 @@ absl::StatusOr<TrialPage> SelectPage(TrialClient& trials, TrialQuery query, cons
   }));
   if (has_conditions) selected = SelectTrials(std::move(selected), numbers, !options.sort.empty());
   const size_t begin = static_cast<size_t>(options.page - 1) * options.limit;
+  if (options.page > 1 && begin >= selected.size()) {
+    const auto size = static_cast<int64_t>(selected.size());
+    return NoSuchPage(std::max<int64_t>(1, (size + options.limit - 1) / options.limit),
+                      options.page, size);
+  }
   const size_t end = std::min(selected.size(), begin + options.limit);
   TrialPage page{.trials = {},
                  .next_token = end < selected.size() ? "more" : "",

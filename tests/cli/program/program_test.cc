@@ -137,6 +137,10 @@ TEST_F(ProgramTest, TrialsAreSortedAndChosenByWhatTheyHave) {
             (std::vector<int>{0}));
   EXPECT_EQ(numbers({"--where", "score>=0.7", "--where", "state=completed"}),
             (std::vector<int>{1, 2}));
+  for (const std::string how : {"--sort=score", "--newest-first"}) {
+    ExpectFails({"trial", "list", how, "--limit", "2", "--page", "3"}, 3,
+                "--page: expected at most 2, got 3 (3 trials)");
+  }
   ExpectFails({"trial", "list", "--sort", "scroe"}, 2, "did you mean 'score'?");
 
   const ProgramResult yaml = Run({"best", "-o", "yaml"});

@@ -385,6 +385,8 @@ class WithTokens(Secured, Page):
         secret = SECRET.search(self.join("write")).group(1)
         status, headers, _ = self.ask("GET", f"/studies/toy?token={secret}")
         self.assertEqual((status, headers["Location"]), (303, "/studies/toy"))
+        status, again, _ = self.ask("GET", f"/studies/toy/trials?where=x%3C0.5&token={secret}&sort=-value&where=a%3D%26b%20c")
+        self.assertEqual((status, again["Location"]), (303, "/studies/toy/trials?where=x%3C0.5&sort=-value&where=a%3D%26b%20c"))
         cookie, _, attributes = headers["Set-Cookie"].partition(";")
         self.assertTrue(cookie.startswith(f"__Host-hpo-{self.port}="))
         self.assertNotIn(secret[:43], cookie)
