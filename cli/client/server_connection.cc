@@ -56,8 +56,7 @@ absl::Status ServerConnection::Describe(const grpc::Status& status) const {
                     channel_->GetState(/*try_to_connect=*/false) != GRPC_CHANNEL_READY;
   // TLS says more than gRPC, which only sees a connection that ends.
   if (away && !route_.Trouble().ok()) return route_.Trouble();
-  const bool needs_join =
-      away && route_.forwarder == nullptr && tls::SpeaksTls(route_.dialed, kLookInterval);
+  const bool needs_join = away && route_.forwarder == nullptr && tls::SpeaksTls(route_.dialed);
   if (needs_join) return tls::NeedsJoinString(route_.shown);
   if (away) {
     absl::Status unreachable = absl::UnavailableError(absl::StrCat(

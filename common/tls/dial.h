@@ -27,9 +27,12 @@ struct Dialed {
 //   PermissionDenied  the server does not accept the join string any more: revoked or expired
 absl::StatusOr<Dialed> Dial(const JoinString& join, absl::Duration timeout);
 
+// Two round trips to a server on another continent, and some.
+inline constexpr absl::Duration kTlsPatience = absl::Seconds(2);
+
 // Whether what answers at "host:port" sets up TLS with anybody, as hpo-server does where other
 // machines can connect. False where nothing answers within `timeout`, and for other addresses.
-bool SpeaksTls(const std::string& address, absl::Duration timeout);
+bool SpeaksTls(const std::string& address, absl::Duration timeout = kTlsPatience);
 
 // That a join string is needed at this address, which was given without one.
 //   Unauthenticated

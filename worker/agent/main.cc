@@ -468,8 +468,7 @@ absl::StatusOr<tls::ServerRoute> FindServer(const WorkerOptions& options, StopSi
                                                                 NoteServer(status, stop);
                                                               }));
   if (route.forwarder == nullptr) {
-    constexpr absl::Duration kFirstLook = absl::Seconds(2);
-    if (tls::SpeaksTls(route.dialed, kFirstLook)) return tls::NeedsJoinString(route.shown);
+    if (tls::SpeaksTls(route.dialed)) return tls::NeedsJoinString(route.shown);
     return route;
   }
   const absl::Status first = route.forwarder->Check();

@@ -107,6 +107,12 @@ class Strangers(Secured):
         except OSError:
             return b""
 
+    def test_a_server_that_is_far_away_says_that_it_needs_a_join_string(self):
+        far = Recorder(address_of(self.address), delay_s=0.3)
+        self.addCleanup(far.close)
+        done = self.run_as("", "--server", f"127.0.0.1:{far.port}", "status")
+        self.assertIn("takes TLS and a token", done.stderr)
+
     def test_recorded_bytes_are_worth_nothing(self):
         recorded = Recorder(address_of(self.address))
         join = self.join("admin").rsplit(":", 1)[0] + f":{recorded.port}"
@@ -195,10 +201,11 @@ class Strangers(Secured):
 
 
 class Recorder:
-    """Carries one connection to `server`, and keeps what the client sends."""
+    """Carries connections to `server`, and keeps what clients send. `delay_s`: the way there, and back."""
 
-    def __init__(self, server):
+    def __init__(self, server, delay_s=0.0):
         self.server = server
+        self.delay_s = delay_s
         self.sent = b""
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -219,6 +226,7 @@ class Recorder:
             while piece := source.recv(65536):
                 if keep:
                     self.sent += piece
+                time.sleep(self.delay_s)
                 target.sendall(piece)
         with contextlib.suppress(OSError):
             target.shutdown(socket.SHUT_WR)
