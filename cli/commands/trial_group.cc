@@ -46,16 +46,15 @@ Action DeclareTrialList(CLI::App& list, std::string& /*study*/) {
   list.add_flag("--newest-first", options->newest_first, "List the newest trials first");
   CLI::Option* const sort = list.add_option("--sort", options->sort,
                                             "Sort by a parameter, by a metric, or by a column of "
-                                            "the page's table, such as value, "
-                                            "time (in seconds), started, peak_bytes or worker")
+                                            "the page's table, such as value, time (in seconds), "
+                                            "started, peak_bytes or worker")
                                 ->type_name("NAME")
                                 ->excludes("--newest-first");
   list.add_flag("--descending", *descending, "Sort the largest values first")->needs(sort);
   list.add_option("--where", options->where,
                   "Only trials for which NAME=VALUE holds; the operator can also be !=, <, <=, > "
                   "or >=. NAME is one that --sort takes, also state and why (repeatable); times "
-                  "are written "
-                  "as 2026-11-29 or 2026-11-29T15:04:05Z")
+                  "are written as 2026-11-29 or 2026-11-29T15:04:05Z")
       ->type_name("CONDITION");
   AddTagFilter(list, options->tags);
   return Plain([options, descending](Session& session) {

@@ -69,8 +69,9 @@ class RowOrder {
     }
     std::sort(texts.begin(), texts.end());
     for (auto& [text, place] : texts) {
-      ranks_[place] = RankAt(texts_.size());
-      texts_.push_back(std::move(text));
+      // true and "true" are written alike, and have one place.
+      if (texts_.empty() || texts_.back() != text) texts_.push_back(std::move(text));
+      ranks_[place] = RankAt(texts_.size() - 1);
     }
   }
 
@@ -94,9 +95,10 @@ class RowOrder {
   // empty.
   std::string ValueOf(const Key& key) const {
     if (key.rank == kLast) return "";
-    if (key.rank == 0)
-      return absl::StrCat(kNumberMark, absl::Hex(absl::bit_cast<uint64_t>(key.number)));
-    return absl::StrCat(kTextMark, texts_[static_cast<size_t>(key.rank / 2 - 1)]);
+    if (key.rank != 0) {
+      return absl::StrCat(kTextMark, texts_[static_cast<size_t>(key.rank / 2 - 1)]);
+    }
+    return absl::StrCat(kNumberMark, absl::Hex(absl::bit_cast<uint64_t>(key.number)));
   }
   // As ValueOf gave it, also where no row has this value any more. nullopt: it gave no such one.
   std::optional<Key> KeyOf(int64_t row, absl::string_view value) const {

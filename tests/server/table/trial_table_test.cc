@@ -172,6 +172,25 @@ TEST(TablePage, TheNextPageBeginsWhereTheLastRowWasWhateverItsValueBecomes) {
   }
 }
 
+TEST(TablePage, PagesOfValuesThatAreWrittenAlikeHaveEachRowOnce) {
+  TrialColumns columns;
+  for (int64_t i = 0; i < 8; ++i) {
+    columns.Set(Row(i, TrialState::kCompleted, 0.5,
+                    i % 2 == 0 ? ParamValue(true) : ParamValue(std::string("true"))));
+  }
+  for (const std::string sort : {"model", "-model"}) {
+    TableQuery query{.sort = sort, .page_size = 3};
+    std::vector<int64_t> seen;
+    for (int page = 0; page < 3; ++page) {
+      const TablePage next = MakeTablePage(columns, Study(), query).value();
+      seen.insert(seen.end(), next.numbers.begin(), next.numbers.end());
+      query.page_token = next.next_page_token;
+    }
+    EXPECT_THAT(query.page_token, IsEmpty()) << sort;
+    EXPECT_THAT(seen, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7)) << sort;
+  }
+}
+
 TEST(TablePage, ColumnsAreNumbersOrTextsAndSayWhatIsMissing) {
   const TrialColumns columns = Some();
   const TablePage page =
