@@ -92,7 +92,7 @@ function Conditions({ study, state, infos, problem }: { study: string; state: Ta
       ))}
       <p id="condition-problem" class={wrong === "" ? "hint" : "problem foreign"} role={wrong === "" ? undefined : "alert"}>
         {wrong === ""
-          ? "NAME, then =, !=, <, <=, > or >=, then a value. NAME is a parameter, a metric, or number, state, value or time (in seconds). All conditions must hold."
+          ? "NAME, then =, !=, <, <=, > or >=, then a value. NAME is a parameter, a metric, or a column such as state, worker, time (in seconds) or started (a date). All conditions must hold."
           : wrong}
       </p>
     </form>
