@@ -56,8 +56,10 @@ exclude_node() {
 # After a failure: another try, but at most five of a task, which its comment counts.
 retry() {
   local failures
+  [ "$(state)" = RUNNING ] || return  # and the controller answers
   failures=$(scontrol show job "$task" | sed -n 's/.*Comment=hpo-failures:\([0-9]*\).*/\1/p')
-  [ "${failures:-0}" -lt 5 ] && requeue && scontrol update JobId="$task" Comment="hpo-failures:$((failures + 1))"
+  # Counted first: tries that are not counted have no end.
+  [ "${failures:-0}" -lt 5 ] && scontrol update JobId="$task" Comment="hpo-failures:$((failures + 1))" && scontrol requeue "$task"
 }
 
 srun "${worker[@]}"
