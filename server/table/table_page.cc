@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/base/casts.h"
@@ -18,6 +19,7 @@
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "common/files/sha256.h"
+#include "server/table/trial_condition.h"
 
 namespace hpo::server {
 namespace {
@@ -65,7 +67,8 @@ class RowOrder {
     std::vector<std::pair<std::string, size_t>> texts;
     ranks_.resize(column_->others().size(), kLast);
     for (size_t i = 0; i < ranks_.size(); ++i) {
-      if (SortedBy(column_->others()[i])) texts.emplace_back(FormatParam(column_->others()[i]), i);
+      const ParamValue& other = column_->others()[i];
+      if (!std::holds_alternative<Null>(other)) texts.emplace_back(FormatParam(other), i);
     }
     std::sort(texts.begin(), texts.end());
     for (auto& [text, place] : texts) {
@@ -259,7 +262,7 @@ absl::StatusOr<std::vector<std::string>> ColumnsOf(const TrialColumns& columns,
   }
   for (const std::string& name : names) {
     if (columns.Find(name) != nullptr) continue;
-    HPO_RETURN_IF_ERROR(CheckFieldName("columns", name, study, columns.Fields()));
+    HPO_RETURN_IF_ERROR(CheckFieldName("columns", name, study, columns));
   }
   return names;
 }
@@ -271,8 +274,7 @@ absl::StatusOr<std::vector<RowOrder::Key>> MatchingRows(const TrialColumns& colu
                                                         const RowOrder& order) {
   std::vector<RowTest> tests;
   for (const std::string& word : query.where) {
-    HPO_ASSIGN_OR_RETURN(TrialCondition condition,
-                         ReadCondition(word, "where", study, columns.Fields()));
+    HPO_ASSIGN_OR_RETURN(TrialCondition condition, ReadCondition(word, study, columns));
     const Column* const column = columns.Find(condition.name);
     tests.emplace_back(column, std::move(condition));
   }
@@ -328,7 +330,7 @@ absl::StatusOr<TablePage> MakeTablePage(const TrialColumns& columns, const Study
   HPO_ASSIGN_OR_RETURN(const std::vector<std::string> names, ColumnsOf(columns, study, query));
   const Sorting sorting = SortingOf(query);
   if (columns.Find(sorting.name) == nullptr) {
-    HPO_RETURN_IF_ERROR(CheckFieldName("sort", sorting.name, study, columns.Fields()));
+    HPO_RETURN_IF_ERROR(CheckFieldName("sort", sorting.name, study, columns));
   }
   const RowOrder order(columns.Find(sorting.name), sorting.largest_first);
   HPO_ASSIGN_OR_RETURN(const std::optional<Place> place, ReadToken(query, order, mark));

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/limits.h"
+#include "common/selection/trial_states.h"
 #include "common/study/outcome_text.h"
 #include "common/study/trial_fields.h"
 
@@ -52,6 +53,12 @@ std::optional<ParamValue> MessageOf(const Trial& trial) {
                           std::holds_alternative<StoppedByPruner>(*trial.outcome);
   if (has_result) return std::nullopt;
   return Shortened(DescribeOutcome(*trial.outcome), kTableTextLimit);
+}
+
+std::vector<std::string> WordsForState() {
+  std::vector<std::string> words;
+  for (const TrialState state : kTrialStates) words.push_back(absl::AsciiStrToLower(Name(state)));
+  return words;
 }
 
 // All that WhyOf may say.
@@ -201,16 +208,12 @@ FieldFacts TrialColumns::FactsOf(const std::string& name) const {
   if (column == nullptr) return {};
   FieldFacts facts = column->Facts();
   // Texts, also where no trial has one yet.
+  if (column == Field("state")) facts.words = WordsForState();
   if (column == Field("why")) facts.words = WordsForWhy();
   for (const char* const field : {"worker", "message"}) {
     if (column == Field(field)) facts.only_numbers = false;
   }
   return facts;
-}
-
-TrialFields TrialColumns::Fields() const {
-  return {.names = {std::begin(kTableFields), std::end(kTableFields)},
-          .facts = [this](const std::string& name) { return FactsOf(name); }};
 }
 
 }  // namespace hpo::server

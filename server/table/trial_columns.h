@@ -14,9 +14,16 @@
 #include "common/space/params.h"
 #include "common/study/study.h"
 #include "server/table/table_rows.h"
-#include "server/table/trial_condition.h"
 
 namespace hpo::server {
+
+// What the trials at hand have of a field.
+struct FieldFacts {
+  bool has_values = false;
+  bool only_numbers = true;        // none has another value
+  std::vector<ParamValue> values;  // that it has, each once; of a parameter with choices
+  std::vector<std::string> words;  // all that a field of few words may have; empty: it is none
+};
 
 // Values of one field. A value is a number, another (text, boolean, null), or missing.
 class Column {
@@ -81,12 +88,10 @@ class TrialColumns {
   // Parameters and metrics that trials have.
   std::vector<std::string> Parameters() const { return NamesOf(parameters_); }
   std::vector<std::string> Metrics() const { return NamesOf(metrics_); }
-  // What the conditions of a query go by: all of kTableFields, and parameters and metrics that
-  // trials have. This outlives it.
-  TrialFields Fields() const;
+  // Of a name that Find takes.
+  FieldFacts FactsOf(const std::string& name) const;
 
  private:
-  FieldFacts FactsOf(const std::string& name) const;
   static std::vector<std::string> NamesOf(const std::map<std::string, Column>& columns);
 
   std::vector<RowKind> kinds_;

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <variant>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -14,16 +17,14 @@
 #include "common/base/one_of.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
-#include "common/selection/trial_states.h"
 #include "common/selection/written_choice.h"
-#include "common/study/trial.h"
 
 namespace hpo::server {
 namespace {
 
-constexpr char kStateField[] = "state";
+constexpr char kWhere[] = "where";  // of the request
 
-// Formats of a point in time, beside seconds since 1970.
+// The formats of a point in time that is not written in seconds since 1970.
 constexpr const char* kTimeFormats[] = {absl::RFC3339_full, "%Y-%m-%dT%H:%M:%E*S",
                                         "%Y-%m-%d %H:%M:%E*S", "%Y-%m-%d"};
 
@@ -45,22 +46,7 @@ const Parameter* ParameterOf(const StudySpec& study, absl::string_view name) {
   return study.space.Find(std::string(name));
 }
 
-// The words that the field may have; empty: it has others, or numbers.
-std::vector<std::string> WordsOf(const std::string& name, const FieldFacts& facts) {
-  if (name != kStateField) return facts.words;
-  std::vector<std::string> words;
-  for (const TrialState state : kTrialStates) words.push_back(absl::AsciiStrToLower(Name(state)));
-  return words;
-}
-
-// Whether every trial that has this field has a number.
-bool IsNumber(const std::string& name, const StudySpec& study, const FieldFacts& facts) {
-  const Parameter* const parameter = ParameterOf(study, name);
-  if (parameter != nullptr) return !std::holds_alternative<CategoricalDomain>(parameter->domain);
-  return WordsOf(name, facts).empty() && facts.only_numbers;
-}
-
-absl::StatusOr<TrialCondition> Parse(const std::string& word, absl::string_view option) {
+absl::StatusOr<TrialCondition> Parse(const std::string& word) {
   const size_t at = word.find_first_of("!<>=");
   if (at != std::string::npos && at > 0) {
     for (const char* comparison : {"!=", "<=", ">=", "=", "<", ">"}) {
@@ -75,7 +61,7 @@ absl::StatusOr<TrialCondition> Parse(const std::string& word, absl::string_view 
     }
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      option, ": expected NAME=VALUE, or with !=, <, <=, > or >= between, got '", word, "'"));
+      kWhere, ": expected NAME=VALUE, or with !=, <, <=, > or >= between, got '", word, "'"));
 }
 
 bool Compare(double left, const std::string& comparison, double right) {
@@ -93,24 +79,24 @@ bool IsEquality(const TrialCondition& condition) {
 // Reads the value of one condition.
 class ValueReader {
  public:
-  ValueReader(absl::string_view option, const StudySpec& study, const FieldFacts& facts,
-              TrialCondition& condition)
-      : option_(option), study_(study), facts_(facts), condition_(condition) {}
+  ValueReader(const StudySpec& study, const FieldFacts& facts, TrialCondition& condition)
+      : parameter_(ParameterOf(study, condition.name)), facts_(facts), condition_(condition) {}
 
   // As what it is compared with.
   absl::Status Read() {
-    if (IsNumber(condition_.name, study_, facts_)) return ReadNumber();
-    const Parameter* const parameter = ParameterOf(study_, condition_.name);
-    if (parameter != nullptr) return ReadChoice(std::get<CategoricalDomain>(parameter->domain));
-    const std::vector<std::string> words = WordsOf(condition_.name, facts_);
-    if (!words.empty()) return ReadWord(words);
+    if (parameter_ != nullptr) {
+      const auto* const choices = std::get_if<CategoricalDomain>(&parameter_->domain);
+      return choices == nullptr ? ReadNumber() : ReadChoice(*choices);
+    }
+    if (!facts_.words.empty()) return ReadWord();
+    if (facts_.only_numbers) return ReadNumber();
     return IsEquality(condition_) ? absl::OkStatus() : HasNoOrder("its values are texts");
   }
 
  private:
   absl::Status CannotCompare(absl::string_view expected,
                              const std::vector<std::string>& known = {}) const {
-    return absl::InvalidArgumentError(absl::StrCat(option_, ": ", condition_.name, ": expected ",
+    return absl::InvalidArgumentError(absl::StrCat(kWhere, ": ", condition_.name, ": expected ",
                                                    expected, ", got '", condition_.value, "'",
                                                    DidYouMean(condition_.value, known)));
   }
@@ -121,27 +107,27 @@ class ValueReader {
       condition_.number = number;
       return absl::OkStatus();
     }
-    const bool is_parameter = ParameterOf(study_, condition_.name) != nullptr;
-    if (!is_parameter && IsPointInTime(condition_.name)) {
+    if (parameter_ == nullptr && IsPointInTime(condition_.name)) {
       condition_.number = SecondsWritten(condition_.value);
       if (condition_.number) return absl::OkStatus();
       return CannotCompare("a date or time, such as 2026-11-29 or 2026-11-29T15:04:05Z");
     }
-    const bool is_duration = !is_parameter && condition_.name == "time";
+    const bool is_duration = parameter_ == nullptr && condition_.name == "time";
     return CannotCompare(is_duration ? "a number of seconds" : "a number");
   }
 
   // `why`: what is compared has no order.
   absl::Status HasNoOrder(absl::string_view why) const {
-    return absl::InvalidArgumentError(absl::StrCat(option_, ": ", condition_.name,
+    return absl::InvalidArgumentError(absl::StrCat(kWhere, ": ", condition_.name,
                                                    ": expected = or !=, as ", why, ", got ",
                                                    condition_.comparison));
   }
 
-  absl::Status ReadWord(const std::vector<std::string>& words) {
+  absl::Status ReadWord() {
+    const std::vector<std::string>& words = facts_.words;
     if (!IsEquality(condition_)) {
-      return HasNoOrder(condition_.name == kStateField ? "states have no order"
-                                                       : "its values have no order");
+      return HasNoOrder(condition_.name == "state" ? "states have no order"
+                                                   : "its values have no order");
     }
     condition_.ignores_case = true;
     const bool is_known = std::any_of(words.begin(), words.end(), [this](const std::string& word) {
@@ -176,17 +162,17 @@ class ValueReader {
     return CannotCompare(absl::StrCat("one of ", all), choices);
   }
 
-  const absl::string_view option_;
-  const StudySpec& study_;
+  const Parameter* const parameter_;
   const FieldFacts& facts_;
   TrialCondition& condition_;
 };
 
 }  // namespace
 
-absl::Status CheckFieldName(absl::string_view option, const std::string& name,
-                            const StudySpec& study, const TrialFields& fields) {
-  std::vector<std::string> known = fields.names;
+absl::Status CheckFieldName(absl::string_view field, const std::string& name,
+                            const StudySpec& study, const TrialColumns& columns) {
+  const std::vector<std::string> fields(std::begin(kTableFields), std::end(kTableFields));
+  std::vector<std::string> known = fields;
   const auto add = [&known](const char* prefix, const std::string& added) {
     known.push_back(added);
     known.push_back(prefix + added);
@@ -194,19 +180,19 @@ absl::Status CheckFieldName(absl::string_view option, const std::string& name,
   for (const Parameter& parameter : study.space.parameters) add("param:", parameter.name);
   for (const Objective& objective : study.objectives) add("metric:", objective.metric);
   const bool is_known = std::find(known.begin(), known.end(), name) != known.end();
-  if (is_known || fields.facts(name).has_values) return absl::OkStatus();
+  if (is_known || columns.FactsOf(name).has_values) return absl::OkStatus();
   std::string hint = DidYouMean(name, known);
   if (name == "tag" || name == "tags") hint = "; for tags: hpo trial list --tag NAME";
-  return absl::InvalidArgumentError(absl::StrCat(option, ": expected a parameter, a metric, ",
-                                                 OneOf(fields.names), ", got '", name, "'", hint));
+  return absl::InvalidArgumentError(absl::StrCat(field, ": expected a parameter, a metric, ",
+                                                 OneOf(fields), ", got '", name, "'", hint));
 }
 
-absl::StatusOr<TrialCondition> ReadCondition(const std::string& word, absl::string_view option,
-                                             const StudySpec& study, const TrialFields& fields) {
-  HPO_ASSIGN_OR_RETURN(TrialCondition condition, Parse(word, option));
-  HPO_RETURN_IF_ERROR(CheckFieldName(option, condition.name, study, fields));
-  const FieldFacts known = fields.facts(condition.name);
-  HPO_RETURN_IF_ERROR(ValueReader(option, study, known, condition).Read());
+absl::StatusOr<TrialCondition> ReadCondition(const std::string& word, const StudySpec& study,
+                                             const TrialColumns& columns) {
+  HPO_ASSIGN_OR_RETURN(TrialCondition condition, Parse(word));
+  HPO_RETURN_IF_ERROR(CheckFieldName(kWhere, condition.name, study, columns));
+  const FieldFacts known = columns.FactsOf(condition.name);
+  HPO_RETURN_IF_ERROR(ValueReader(study, known, condition).Read());
   return condition;
 }
 
@@ -223,12 +209,6 @@ bool Holds(const std::optional<ParamValue>& value, const TrialCondition& conditi
   const bool is_equal = condition.ignores_case ? absl::EqualsIgnoreCase(text, condition.value)
                                                : text == condition.value;
   return is_equal == (condition.comparison == "=");
-}
-
-SortedValue SortedBy(const std::optional<ParamValue>& value) {
-  if (!value || std::holds_alternative<Null>(*value)) return std::nullopt;
-  if (const std::optional<double> number = AsNumber(*value)) return *number;
-  return FormatParam(*value);
 }
 
 }  // namespace hpo::server

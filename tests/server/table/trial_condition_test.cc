@@ -39,7 +39,7 @@ std::vector<Trial> ThreeTrials() {
           TrialOf(2, TrialState::kCompleted, 2e-5, "roberta", 0.75)};
 }
 
-// Those of which all conditions hold.
+// The numbers of the trials that all conditions hold for.
 absl::StatusOr<std::vector<int64_t>> Select(const std::vector<Trial>& trials,
                                             const StudySpec& study,
                                             const std::vector<std::string>& where) {
@@ -57,7 +57,7 @@ std::vector<int64_t> Numbers(const std::vector<std::string>& where) {
   return *selected;
 }
 
-TEST(TrialCondition, KeepsThoseOfWhichEveryConditionHolds) {
+TEST(TrialCondition, KeepsTheTrialsThatEveryConditionHoldsFor) {
   EXPECT_THAT(Numbers({"state=COMPLETED"}), ElementsAre(0, 2));
   EXPECT_THAT(Numbers({"model!=bert"}), ElementsAre(1, 2));
   EXPECT_THAT(Numbers({"lr>=2e-5", "f1<0.75"}), ElementsAre(0));
@@ -131,7 +131,7 @@ TEST(TrialCondition, AValueThatCannotBeComparedIsAnError) {
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(refused.message()), HasSubstr(message));
   }
-  // A choice that an edit has taken out of the space, and of which there are trials.
+  // Trials may have a choice that an edit has removed from the space.
   for (const char* where : {"model=roberta", "lr<inf", "state!=RUNNING", "batch<9.5", "batch=9",
                             "amp!=True", "removed=b"}) {
     EXPECT_TRUE(Select(trials, study, {where}).ok()) << where;
