@@ -27,7 +27,7 @@ struct Dialed {
 //   PermissionDenied  the server does not accept the join string any more: revoked or expired
 absl::StatusOr<Dialed> Dial(const JoinString& join, absl::Duration timeout);
 
-// Two round trips to a server on another continent, and some.
+// Enough for the round trips of a handshake with a server on another continent.
 inline constexpr absl::Duration kTlsPatience = absl::Seconds(2);
 
 // Whether what answers at "host:port" sets up TLS with anybody, as hpo-server does where other

@@ -54,8 +54,8 @@ TrialRecord RecordOf(const StudyRuntime& study, const ImportedTrial& imported, T
   return record;
 }
 
-// Where the other program has not told when a trial began or ended, or where its clock went back
-// meanwhile (Optuna's times are local ones), it took no time.
+// A trial has a duration of zero if the other program does not know when it began or ended, or if
+// its clock went back meanwhile (Optuna's times are local ones).
 ImportedTrial WithTimes(ImportedTrial trial, absl::Time now) {
   const bool began = trial.started != absl::InfinitePast();
   const bool ended = trial.ended != absl::InfinitePast();

@@ -54,7 +54,8 @@ absl::StatusOr<TrialPage> ReadPage(TrialClient& trials, const std::string& study
   return page;
 }
 
-// Tags, and a page of conditions and orders: by all trials of the states that were asked for.
+// A page of the trials that have the tags and that the conditions hold for. It reads all trials of
+// the states that were asked for.
 absl::StatusOr<TrialPage> SelectPage(TrialClient& trials, TrialQuery query, const StudySpec& study,
                                      const TrialListOptions& options) {
   const bool has_conditions = !options.where.empty() || !options.sort.empty();

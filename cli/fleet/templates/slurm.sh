@@ -56,7 +56,7 @@ exclude_node() {
 # After a failure: another try, but at most five of a task, which its comment counts.
 retry() {
   local failures
-  [ "$(state)" = RUNNING ] || return  # and the controller answers
+  [ "$(state)" = RUNNING ] || return  # from here on the controller answers
   failures=$(scontrol show job "$task" | sed -n 's/.*Comment=hpo-failures:\([0-9]*\).*/\1/p')
   # Counted first: tries that are not counted have no end.
   [ "${failures:-0}" -lt 5 ] && scontrol update JobId="$task" Comment="hpo-failures:$((failures + 1))" && scontrol requeue "$task"
