@@ -125,8 +125,10 @@ export class RecordedTrials {
     const cells = this.find(name);
     if (cells === undefined) throw invalid(`where: expected a parameter, a metric, number, state, value or time, got '${name}'`);
     const numeric = !cells.some((cell) => typeof cell === "string");
-    const number = value === "" ? Number.NaN : Number(value);
-    if (numeric && Number.isNaN(number)) throw invalid(`where: ${name}: expected a number, got '${value}'`);
+    const isTime = name === "started" || name === "ended";
+    const number = value === "" ? Number.NaN : isTime ? secondsOf(value) : Number(value);
+    const expected = isTime ? "a date or time, such as 2026-11-29 or 2026-11-29T15:04:05Z" : "a number";
+    if (numeric && Number.isNaN(number)) throw invalid(`where: ${name}: expected ${expected}, got '${value}'`);
     const equality = comparison === "=" || comparison === "!=";
     if (!numeric && !equality) throw invalid(`where: ${name}: expected = or !=, as its values are texts, got ${comparison}`);
     const wanted = name === "state" ? value.toUpperCase() : value;
@@ -160,6 +162,13 @@ function readCondition(word: string): Condition {
   if (match === null) throw invalid(`where: expected NAME=VALUE, or with !=, <, <=, > or >= between, got '${word}'`);
   const [, name = "", comparison = "", value = ""] = match;
   return { name: name.trim(), comparison, value: value.trim() };
+}
+
+// Since 1970, of a date or a time, which without an offset is UTC, or of seconds.
+function secondsOf(text: string): number {
+  if (!Number.isNaN(Number(text))) return Number(text);
+  const isLocal = /^\S+[ T]\d\d:\d\d:\d\d(\.\d+)?$/.test(text);
+  return Date.parse(isLocal ? `${text.replace(" ", "T")}Z` : text) / 1000;
 }
 
 function compare(left: number, comparison: string, right: number): boolean {

@@ -21,6 +21,7 @@ const page: RecordedPage = {
         { name: "param:lr", numbers: [0.1, 0.01, 0.001] },
         { name: "param:model", texts: ["b", "a"], indexes: [0, 0, 1], missing: [1] },
         { name: "value", numbers: [3, 0, 1], missing: [1] },
+        { name: "started", numbers: [1_796_000_000, 0, 1_795_900_000], missing: [1] }, // 2026-11-30 00:53:20 and 2026-11-28 21:06:40 UTC
       ],
       all_columns: [
         { name: "state", kind: "COLUMN_KIND_FIELD" },
@@ -55,6 +56,11 @@ describe("recorded answers", () => {
     expect((await query({ where: ["model!=a"] })).numbers).toEqual([0]);
     expect((await query({ where: ["state=completed", "lr>=0.1"] })).numbers).toEqual([0, 3]);
     expect((await query({ where: ["acc>1"] })).matching).toBe("0");
+    expect((await query({ where: ["started>=2026-11-29"] })).numbers).toEqual([0]);
+    expect((await query({ where: ["started<2026-11-30T01:53:20+01:00"] })).numbers).toEqual([2]);
+    expect((await query({ where: ["started<2026-11-28 21:06:40.5"] })).numbers).toEqual([2]);
+    expect((await query({ where: ["started=1796000000"] })).numbers).toEqual([0]);
+    await expect(query({ where: ["started>yesterday"] })).rejects.toMatchObject({ code: "INVALID_ARGUMENT", message: expect.stringContaining("a date or time") });
     await expect(query({ where: ["lr>x"] })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
     await expect(query({ where: ["other=1"] })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
     await expect(query({ where: ["lr"] })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });

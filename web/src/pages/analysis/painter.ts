@@ -1,7 +1,6 @@
 // Draws many lines over several frames, as many in each as the machine manages in the frame's time.
 
-// A frame that takes longer comes late. Lines get what leaves a margin: how long they take varies.
-const FRAME_MS = 16;
+// A frame that takes more than 16 ms comes late. How long lines take varies: this leaves a margin.
 const AIM_MS = 9;
 const LEAST = 120;
 const MOST = 4000;
@@ -41,22 +40,18 @@ export class Painter {
 }
 
 const painted = new MessageChannel();
-let waiting: (() => void)[] = [];
-painted.port1.onmessage = () => {
-  const all = waiting;
-  waiting = [];
-  for (const each of all) each();
-};
+const waiting: (() => void)[] = [];
+painted.port1.onmessage = () => waiting.shift()?.();
 
 // A message waits until the frame has been painted, which is most of the work of lines.
 function afterPainting(action: () => void): void {
   waiting.push(action);
-  if (waiting.length === 1) painted.port2.postMessage(0);
+  painted.port2.postMessage(0);
 }
 
 // Fewer lines after a frame that took long, in proportion; slowly more while all are quick.
 export function nextPace(now: number, lines: number, frame_ms: number): number {
   if (frame_ms > AIM_MS) return Math.max(LEAST, Math.round(now * Math.max(0.5, AIM_MS / frame_ms)));
-  if (lines < now || frame_ms > FRAME_MS) return now;
+  if (lines < now) return now;
   return Math.min(MOST, Math.round(now * 1.03) + 1);
 }
